@@ -1,0 +1,474 @@
+//! A lease: its phases, what each side signs about it, and how its end is put down to somebody.
+//!
+//! ```text
+//!            ┌────────── refused, timed out, no money ──────────┐
+//! Offered ─▶ Accepted ─▶ Preparing ─▶ Running ⇄ Paused          │
+//!    │           │            │          │  ▲      │            ▼
+//!    └───────────┴────────────┴──────────┴──┴──────┴──────▶ Closing ─▶ Closed
+//!                                        host lost ⇄ Suspect (not billed)
+//! ```
+//!
+//! The broker owns the phase. Compute is billed in `Running` alone, storage in `Running` and `Paused`,
+//! nothing in any other phase. In `Closing` the money is settled and the host has still to say that the
+//! container is gone.
+
+use crate::bounded::{List, Text};
+use crate::ids::{BootId, Digest, HostId, LeaseId, OfferId, OrderId, RenterId};
+use crate::machine::{GPUS_MAX, Gpu};
+use crate::offer::ResourceName;
+use crate::order::{LeaseName, Order};
+use crate::signed::{Signed, Statement};
+use crate::terms::{ContractKind, Prices};
+use crate::units::{BasisPoints, Bytes, MicroUsd, Millis, Seconds, Timestamp};
+use crate::usage::Amounts;
+use serde::{Deserialize, Serialize};
+
+/// Words for people about something that failed: what a registry, an engine or a program said.
+pub type Detail = Text<512>;
+
+/// Where a lease stands, as both sides see it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Phase {
+    /// The broker matched it; the host has not answered.
+    Offered,
+    /// The host signed the grant.
+    Accepted,
+    /// The host pulls, creates, starts.
+    Preparing,
+    /// The host signed that the container runs.
+    Running,
+    /// The host is not heard; not billed.
+    Suspect,
+    /// The container does not run, its disk is kept and billed.
+    Paused(PauseCause),
+    /// The money is settled; the host has still to confirm that the container is gone.
+    Closing(EndCause),
+    /// Over.
+    Closed(EndCause),
+}
+
+impl Phase {
+    /// Whether the lease still holds money or may again.
+    #[must_use]
+    pub const fn is_open(&self) -> bool {
+        !matches!(self, Self::Closing(_) | Self::Closed(_))
+    }
+
+    /// The phase in one word, as tables and filters say it.
+    #[must_use]
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Self::Offered => "offered",
+            Self::Accepted => "accepted",
+            Self::Preparing => "preparing",
+            Self::Running => "running",
+            Self::Suspect => "unreachable",
+            Self::Paused(_) => "stopped",
+            Self::Closing(_) => "closing",
+            Self::Closed(_) => "ended",
+        }
+    }
+}
+
+/// Why a container does not run while its disk is kept.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum PauseCause {
+    /// The renter stopped it.
+    Renter,
+    /// Its main process ended with this code.
+    Exited(i32),
+    /// The kernel killed its main process for memory.
+    OutOfMemory,
+    /// The renter's money would not last another five minutes.
+    FundsLow,
+    /// It could not be started again.
+    ResumeFailed(Problem),
+}
+
+/// Why a lease ended.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum EndCause {
+    /// The renter ended it.
+    Renter,
+    /// It reached its budget.
+    Budget,
+    /// It reached its longest duration.
+    Duration,
+    /// Its disk was kept as long as it could be paid for, or as long as disks are kept.
+    DiskExpired,
+    /// The host refused it.
+    Refused(RefusalReason),
+    /// The host did not accept in time.
+    NotAccepted,
+    /// The host did not run it in time.
+    NotStarted,
+    /// The host could not start it.
+    Failed(Problem),
+    /// The host was not heard for too long.
+    HostLost,
+    /// The host ended it, or its container vanished.
+    Host(Detail),
+    /// The operator of the broker ended it.
+    Operator,
+}
+
+/// Who caused an end: what reliability is computed from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Party {
+    /// The renter, or its job.
+    Renter,
+    /// The host.
+    Host,
+    /// The broker.
+    Broker,
+    /// Nobody: two orders met.
+    Market,
+}
+
+impl EndCause {
+    /// Whom the end is put down to.
+    #[must_use]
+    pub const fn party(&self) -> Party {
+        match self {
+            Self::Renter | Self::Budget | Self::Duration | Self::DiskExpired => Party::Renter,
+            Self::Refused(reason) => reason.party(),
+            Self::NotAccepted | Self::NotStarted | Self::HostLost | Self::Host(_) => Party::Host,
+            Self::Failed(problem) => problem.stage_party(),
+            Self::Operator => Party::Broker,
+        }
+    }
+}
+
+/// Why a host refuses a lease that a broker matched.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum RefusalReason {
+    /// The resource is held by another lease, perhaps another broker's.
+    Taken,
+    /// The host does not offer this, or not on these terms any more.
+    OfferChanged,
+    /// The host does not list with this broker.
+    UnknownBroker,
+    /// The renter's order does not verify, is not for this broker, or is too old.
+    BadOrder(Detail),
+    /// The host stops for maintenance.
+    Draining,
+    /// The engine of the host does not answer.
+    EngineDown(Detail),
+    /// More disk than the host has free now.
+    DiskFull,
+}
+
+impl RefusalReason {
+    const fn party(&self) -> Party {
+        match self {
+            Self::Taken | Self::OfferChanged => Party::Market,
+            Self::BadOrder(_) => Party::Broker,
+            Self::UnknownBroker | Self::Draining | Self::EngineDown(_) | Self::DiskFull => {
+                Party::Host
+            }
+        }
+    }
+}
+
+/// Where a start failed, and how.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Problem {
+    /// During which stage.
+    pub stage: Stage,
+    /// What kind of failure.
+    pub kind: ProblemKind,
+    /// What was said.
+    pub detail: Detail,
+}
+
+impl Problem {
+    const fn stage_party(&self) -> Party {
+        match self.kind {
+            ProblemKind::ImageUnknown
+            | ProblemKind::ImageRefused
+            | ProblemKind::DigestMismatch
+            | ProblemKind::ImageTooBig
+            | ProblemKind::CommandUnknown
+            | ProblemKind::ImageUnusable => Party::Renter,
+            ProblemKind::RegistryDown => Party::Market,
+            ProblemKind::EngineFailed | ProblemKind::GpuUnavailable => Party::Host,
+        }
+    }
+}
+
+/// What kind of failure stopped a start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum ProblemKind {
+    /// The registry does not know the image.
+    ImageUnknown,
+    /// The registry wants a login.
+    ImageRefused,
+    /// What came is not what the digest names.
+    DigestMismatch,
+    /// The image is larger than the lease's disk, or than the host allows.
+    ImageTooBig,
+    /// The command is not in the image.
+    CommandUnknown,
+    /// The image's own settings cannot be run safely (a working directory under `/proc`, and the like).
+    ImageUnusable,
+    /// The registry does not answer.
+    RegistryDown,
+    /// The engine failed.
+    EngineFailed,
+    /// The GPU could not be given to the container.
+    GpuUnavailable,
+}
+
+/// The named stages of a start, in order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Stage {
+    /// The host checks and takes the resource.
+    Granting,
+    /// The image is pulled.
+    Pulling,
+    /// The container is made.
+    Creating,
+    /// The container is started.
+    Starting,
+}
+
+/// How far a start is. Soft: shown, never journalled.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Progress {
+    /// The lease.
+    pub lease: LeaseId,
+    /// The stage it is in.
+    pub stage: Stage,
+    /// What of this stage is done, in bytes; zero for stages without bytes.
+    pub done: Bytes,
+    /// What this stage is in all, as far as known.
+    pub total: Bytes,
+}
+
+/// The broker's match of an order with an offer: what the host is asked to run and at what price.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Award {
+    /// The lease.
+    pub lease: LeaseId,
+    /// Digest of the renter's signed order.
+    pub order: Digest,
+    /// The offer and the digest of its terms.
+    pub offer: (OfferId, Digest),
+    /// The renter.
+    pub renter: RenterId,
+    /// The host.
+    pub host: HostId,
+    /// The price, frozen.
+    pub prices: Prices,
+    /// The broker's part of every charge.
+    pub fee: BasisPoints,
+    /// The broker's receipt number of the order: earlier is smaller.
+    pub number: u64,
+    /// When it was matched.
+    pub matched_at: Timestamp,
+}
+
+impl Statement for Award {
+    const TYPE: &'static str = "award/v1";
+}
+
+/// A host's acceptance of a lease: these resources, under these epochs, are this lease's alone. Two grants
+/// of one resource under one epoch prove a double sale to anybody.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Grant {
+    /// The lease.
+    pub lease: LeaseId,
+    /// Digest of the renter's signed order.
+    pub order: Digest,
+    /// Digest of the broker's signed award.
+    pub award: Digest,
+    /// Each resource with the epoch it was taken under; epochs only rise.
+    pub resources: List<(ResourceName, u64), GPUS_MAX>,
+}
+
+impl Statement for Grant {
+    const TYPE: &'static str = "grant/v1";
+}
+
+/// A host's refusal of a lease. Final for that lease.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refusal {
+    /// The lease.
+    pub lease: LeaseId,
+    /// Why.
+    pub reason: RefusalReason,
+}
+
+impl Statement for Refusal {
+    const TYPE: &'static str = "refusal/v1";
+}
+
+/// What a host says of one lease: where its container stands and what its meters read, from the start.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Report {
+    /// The lease.
+    pub lease: LeaseId,
+    /// Rises with every report of this lease; an older one is ignored.
+    pub sequence: u64,
+    /// This boot of the host.
+    pub boot: BootId,
+    /// Which run of the container this is about: see [`Want::Run`].
+    pub run: u32,
+    /// Where the container stands.
+    pub state: ContainerState,
+    /// Meters.
+    pub meters: Meters,
+}
+
+impl Statement for Report {
+    const TYPE: &'static str = "report/v1";
+}
+
+/// Cumulative counters of a lease over all its runs, by the host's monotonic clock and counters.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Meters {
+    /// How long the container ran.
+    pub running: Millis,
+    /// Bytes that left it.
+    pub uploaded: Bytes,
+    /// Bytes that reached it.
+    pub downloaded: Bytes,
+}
+
+/// Where a lease's container stands on its host.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum ContainerState {
+    /// It is being prepared.
+    Preparing(Stage),
+    /// It runs and the renter can reach it.
+    Running,
+    /// It does not run; its disk is kept.
+    Stopped(StopReason),
+    /// It could not be started in this run.
+    Failed(Problem),
+    /// It and its disk are gone.
+    Gone,
+}
+
+/// Why a container does not run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum StopReason {
+    /// The goal said so.
+    Asked,
+    /// Its main process ended with this code.
+    Exited(i32),
+    /// The kernel killed its main process for memory.
+    OutOfMemory,
+    /// Its resource went to another lease while it was stopped, so it cannot run now.
+    ResourceTaken,
+}
+
+/// Most leases of one broker on one host.
+pub const GOAL_LEASES_MAX: usize = 64;
+
+/// What a broker wants a host to be doing for it: complete, and said again and again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Goal {
+    /// Rises within one run of the broker; with `started_at` it orders goals that crossed.
+    pub sequence: u64,
+    /// When this run of the broker started.
+    pub started_at: Timestamp,
+    /// Every lease that this broker has on this host. A container of this broker's that is not here is to
+    /// be ended.
+    pub leases: List<LeaseGoal, GOAL_LEASES_MAX>,
+}
+
+/// What should be true of one lease.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeaseGoal {
+    /// The lease.
+    pub lease: LeaseId,
+    /// The renter's signed order: what to run.
+    pub order: Signed<Order>,
+    /// The broker's signed match.
+    pub award: Signed<Award>,
+    /// What should be true.
+    pub want: Want,
+}
+
+/// What a broker wants of one lease.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Want {
+    /// The container runs. The number is 1 at first and rises with every resume, so that a container that
+    /// ended by itself is not started again by the same goal.
+    Run(u32),
+    /// It does not run, and its disk is kept.
+    Stop,
+    /// It and its disk are gone.
+    End,
+}
+
+/// How a renter reaches the host of its lease.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Access {
+    /// Multiaddresses to try, best first; the last are relayed by the broker.
+    pub addresses: List<Text<256>, 16>,
+}
+
+/// All that a renter (or host) may see of a lease.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeaseView {
+    /// The lease.
+    pub id: LeaseId,
+    /// The order it came from.
+    pub order: OrderId,
+    /// Its name.
+    pub name: LeaseName,
+    /// Whose it is.
+    pub renter: RenterId,
+    /// Where it runs.
+    pub host: HostId,
+    /// Of which offer.
+    pub offer: OfferId,
+    /// What kind of contract.
+    pub kind: ContractKind,
+    /// Where it stands.
+    pub phase: Phase,
+    /// When it entered that phase.
+    pub since: Timestamp,
+    /// How far its start is, while it starts.
+    pub progress: Option<Progress>,
+    /// Rises with everything that changes here: see [`crate::message::BrokerRequest::Watch`].
+    pub revision: u64,
+    /// The image it runs.
+    pub image: crate::job::PinnedImage,
+    /// Its GPUs.
+    pub gpus: List<Gpu, GPUS_MAX>,
+    /// CPU time in thousandths of a core.
+    pub cpu_millicores: u32,
+    /// RAM.
+    pub ram: Bytes,
+    /// Disk.
+    pub disk: Bytes,
+    /// Prices, frozen.
+    pub prices: Prices,
+    /// The broker's part of every charge, frozen.
+    pub fee: BasisPoints,
+    /// When it was ordered.
+    pub ordered_at: Timestamp,
+    /// When it first ran.
+    pub started_at: Option<Timestamp>,
+    /// How long it ran, as billed.
+    pub running: Millis,
+    /// What it cost so far.
+    pub charged: Amounts,
+    /// What is held for it now.
+    pub held: MicroUsd,
+    /// Most it may cost.
+    pub budget: MicroUsd,
+    /// Longest time to run.
+    pub duration_max: Option<Seconds>,
+    /// When a stopped lease's disk is deleted.
+    pub disk_until: Option<Timestamp>,
+    /// Whether the money lasts for less than 15 minutes.
+    pub low_balance: bool,
+    /// The host's signed grant, once there is one.
+    pub grant: Option<Signed<Grant>>,
+    /// How to reach it.
+    pub access: Access,
+}

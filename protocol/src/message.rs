@@ -1,0 +1,307 @@
+//! Every request and every answer that crosses the wire between programs: closed enums with a version.
+//!
+//! Hosts and renters ask their brokers ([`BrokerRequest`]); a broker asks its hosts ([`HostRequest`]) over
+//! the connection that the host keeps open. Who asks is known from the connection (noise proves the key);
+//! what asks for an effect is signed besides. Variants are only ever added at the end.
+
+use crate::bounded::{List, Text};
+use crate::codec::{self, CodecError};
+use crate::filter::{Elimination, Filter, SortKey};
+use crate::ids::{BrokerId, LeaseId};
+use crate::lease::{Goal, Grant, LeaseView, Phase, Progress, Refusal, Report};
+use crate::offer::{OFFERS_MAX, Offer};
+use crate::order::{LeaseCommand, LeaseName, Order};
+use crate::signed::Signed;
+use crate::units::{BasisPoints, Bytes, MicroUsd, Seconds, Timestamp};
+use crate::usage::{AccountStatement, Balance, Earnings, Receipt};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+/// Version of all messages here.
+pub const MESSAGE_VERSION: u16 = 1;
+/// Most offers in one answer.
+pub const FOUND_MAX: usize = 64;
+/// Most leases in one answer.
+pub const LEASES_MAX: usize = 64;
+/// Longest that a broker holds a [`BrokerRequest::Watch`].
+pub const WATCH_MAX: Seconds = Seconds(20);
+
+/// A message with its version in front.
+#[derive(Serialize, Deserialize)]
+struct Versioned<T> {
+    version: u16,
+    body: T,
+}
+
+/// The bytes of a message.
+///
+/// # Errors
+/// When it is larger than a message may be.
+pub fn encode<T: Serialize>(body: &T) -> Result<Vec<u8>, CodecError> {
+    codec::encode(&Versioned { version: MESSAGE_VERSION, body })
+}
+
+/// The message that `bytes` are.
+///
+/// # Errors
+/// When they are not one of this version.
+pub fn decode<T: Serialize + DeserializeOwned>(bytes: &[u8]) -> Result<T, CodecError> {
+    let version = bytes.get(..2).and_then(|two| two.try_into().ok()).map(u16::from_le_bytes);
+    if let Some(version) = version.filter(|version| *version != MESSAGE_VERSION) {
+        let reason = format!("version {version}; this program speaks {MESSAGE_VERSION}");
+        return Err(CodecError::Malformed { reason });
+    }
+    Ok(codec::decode::<Versioned<T>>(bytes)?.body)
+}
+
+/// What a host or a renter asks of a broker.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum BrokerRequest {
+    /// Who are you, and what is the time?
+    Info,
+    /// Which offers match?
+    Search(Search),
+    /// Rent.
+    Order(Signed<Order>),
+    /// Stop, resume or end a lease of mine.
+    Command(Signed<LeaseCommand>),
+    /// My leases, newest first.
+    Leases(LeaseScope),
+    /// One lease of mine (as renter or host).
+    Lease(LeaseId),
+    /// One lease of mine, answered when its revision is above `seen` or after `wait`.
+    Watch {
+        /// The lease.
+        lease: LeaseId,
+        /// The revision that the asker has.
+        seen: u64,
+        /// How long to wait at most; over [`WATCH_MAX`] counts as that.
+        wait: Seconds,
+    },
+    /// My money, as a renter.
+    Balance,
+    /// My account's movements after this event number.
+    Statement(u64),
+    /// The signed receipt of a lease of mine; interim while it is open.
+    Receipt(LeaseId),
+    /// All that I, a host, offer now, and where I can be reached.
+    Announce(Announcement),
+    /// I accept a lease.
+    Grant(Signed<Grant>),
+    /// I refuse a lease.
+    Refuse(Signed<Refusal>),
+    /// How a lease stands.
+    Report(Signed<Report>),
+    /// How far a start is.
+    Progress(Progress),
+    /// My money, as a host.
+    Earnings,
+}
+
+/// A search.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Search {
+    /// What must hold.
+    pub filter: Filter,
+    /// What to order by, most important first; then price, age and id.
+    pub sort: List<SortKey, 4>,
+    /// Disk to price with.
+    pub disk: Bytes,
+    /// How many offers to answer with at most.
+    pub limit: u16,
+}
+
+/// Which leases.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum LeaseScope {
+    /// Those that are not over.
+    Open,
+    /// All.
+    All,
+}
+
+/// All that a host offers a broker now. What is not in it is withdrawn.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Announcement {
+    /// The offers that can be leased now.
+    pub offers: List<Signed<Offer>, OFFERS_MAX>,
+    /// Addresses at which the host can be dialled directly; none behind NAT.
+    pub addresses: List<Text<256>, 8>,
+}
+
+/// What a broker answers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum BrokerReply {
+    /// To [`BrokerRequest::Info`].
+    Info(BrokerInfo),
+    /// To [`BrokerRequest::Search`].
+    Found(Found),
+    /// The lease as it stands: to an order, a command, and whoever asks for one.
+    Lease(Box<LeaseView>),
+    /// To [`BrokerRequest::Leases`].
+    Leases(List<LeaseView, LEASES_MAX>),
+    /// To [`BrokerRequest::Balance`].
+    Balance(Balance),
+    /// To [`BrokerRequest::Statement`].
+    Statement(Signed<AccountStatement>),
+    /// To [`BrokerRequest::Receipt`].
+    Receipt(Signed<Receipt>),
+    /// To [`BrokerRequest::Earnings`].
+    Earnings(Earnings),
+    /// To what hosts say: heard, and on disk where it matters.
+    Noted,
+    /// No, because.
+    Refused(Rejection),
+}
+
+/// Who a broker is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BrokerInfo {
+    /// Its key.
+    pub broker: BrokerId,
+    /// What it calls itself.
+    pub name: Text<63>,
+    /// Its part of every charge.
+    pub fee: BasisPoints,
+    /// Its clock: the one that bills.
+    pub now: Timestamp,
+    /// Offers that it shows now.
+    pub offers: u32,
+    /// The program's version.
+    pub version: Text<32>,
+}
+
+/// What a search found.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Found {
+    /// The first of the matching offers, as their hosts signed them.
+    pub offers: List<Signed<Offer>, FOUND_MAX>,
+    /// How many match in all.
+    pub matching: u32,
+    /// How many the broker has.
+    pub of: u32,
+    /// When nothing matched: what each term did.
+    pub eliminated: List<Elimination, 32>,
+    /// When nothing matched: the offer that fails the fewest terms, cheapest first.
+    pub nearest: Option<Signed<Offer>>,
+}
+
+/// Why a broker refuses.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+pub enum Rejection {
+    /// The message cannot be read.
+    #[error("the broker could not read the message: {0}")]
+    Malformed(Text<128>),
+    /// The signature, its form or its key is wrong.
+    #[error("the broker refused the signature: {0}")]
+    BadSignature(Text<128>),
+    /// Too old, or from the future.
+    #[error("the message is not valid now ({detail}); the broker's clock says {now:?}")]
+    NotNow {
+        /// What was wrong.
+        detail: Text<128>,
+        /// The broker's clock.
+        now: Timestamp,
+    },
+    /// Made for another broker.
+    #[error("the message is for another broker")]
+    WrongAudience,
+    /// Signed by another key than the connection's.
+    #[error("the message was signed by another key than the one that sent it")]
+    NotTheSigner,
+    /// A message id that was used before, for something else.
+    #[error("the message was seen before")]
+    Replayed,
+    /// An order id that was used before, for another order.
+    #[error("this order id was used for another order")]
+    IdReused,
+    /// There is no such offer now.
+    #[error("the offer is gone")]
+    OfferGone,
+    /// The offer's terms are not the ones the order agreed to.
+    #[error("the offer's terms changed")]
+    OfferChanged,
+    /// Another lease has it.
+    #[error("the offer was rented by someone else")]
+    OfferTaken,
+    /// The host is not heard.
+    #[error("the offer's host does not answer")]
+    HostGone,
+    /// It costs more than the order allows.
+    #[error("the price is {price} an hour all in; the order allows {allowed}")]
+    PriceAboveLimit {
+        /// All in, with the asked disk.
+        price: MicroUsd,
+        /// The order's limit.
+        allowed: MicroUsd,
+    },
+    /// The balance does not cover the hold.
+    #[error("{needed} must be held to start; {available} is available")]
+    NotEnoughMoney {
+        /// What there is.
+        available: MicroUsd,
+        /// What is needed.
+        needed: MicroUsd,
+    },
+    /// More disk than the offer allows.
+    #[error("{asked} of disk were asked; the offer allows {allowed}")]
+    DiskTooLarge {
+        /// Asked for.
+        asked: Bytes,
+        /// Allowed.
+        allowed: Bytes,
+    },
+    /// Longer than the offer allows.
+    #[error("a lease of {asked} was asked; the offer allows {allowed}")]
+    TooLong {
+        /// Asked for.
+        asked: Seconds,
+        /// Allowed.
+        allowed: Seconds,
+    },
+    /// A value that no order may have.
+    #[error("{field}: {problem}")]
+    BadValue {
+        /// Which field of the order.
+        field: Text<32>,
+        /// What is wrong with it.
+        problem: Text<128>,
+    },
+    /// The renter has an open lease of that name.
+    #[error("you have an open lease named {0}")]
+    NameTaken(LeaseName),
+    /// There is no such lease of the asker's.
+    #[error("there is no such lease of yours")]
+    UnknownLease,
+    /// The lease is in a phase in which that cannot be done.
+    #[error("the lease is {}; that cannot be done now", .0.word())]
+    WrongPhase(Phase),
+    /// The resource of a stopped lease is held by another one now.
+    #[error("the machine is rented by someone else now")]
+    ResourceTaken,
+    /// A limit on how much one party may have or ask.
+    #[error("{0}")]
+    TooMany(Text<128>),
+    /// The broker is stopping.
+    #[error("the broker is shutting down: try again in a moment")]
+    ShuttingDown,
+    /// The broker has more to do than it takes on.
+    #[error("the broker is busy: try again in a moment")]
+    Busy,
+}
+
+/// What a broker asks of a host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum HostRequest {
+    /// What the host should be doing for this broker.
+    Goal(Goal),
+}
+
+/// What a host answers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum HostReply {
+    /// The goal is noted (what comes of it is reported).
+    Noted,
+    /// The host does not list with this broker, or the message cannot be read.
+    Refused(Text<128>),
+}

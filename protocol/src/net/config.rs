@@ -1,0 +1,141 @@
+//! What a node may be told: its role, its addresses, and how much peers may ask of it. Data only.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use libp2p::Multiaddr;
+
+/// What a node is for. Only a broker relays circuits for others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// Listens for everybody, relays between renters and hosts.
+    Broker,
+    /// Dials its brokers and is reached over their circuits or its own addresses.
+    Host,
+    /// Dials its brokers and its hosts.
+    Renter,
+}
+
+/// How to start a node.
+#[derive(Debug, Clone)]
+pub struct NodeConfig {
+    /// What the node is for.
+    pub role: Role,
+    /// Where to listen, e.g. `/ip4/0.0.0.0/tcp/7700` and `/ip4/0.0.0.0/udp/7700/quic-v1`; may be empty.
+    pub listen: Vec<Multiaddr>,
+    /// Addresses under which others reach this node. Empty on a broker: every address it listens on.
+    pub announce: Vec<Multiaddr>,
+    /// How much peers may ask.
+    pub limits: Limits,
+    /// What a broker relays; not read in the other roles.
+    pub relay: RelayLimits,
+}
+
+impl NodeConfig {
+    /// A broker that listens at these addresses, with the default limits.
+    #[must_use]
+    pub fn broker(listen: Vec<Multiaddr>) -> Self {
+        Self::new(Role::Broker, listen)
+    }
+
+    /// A host; `listen` may be empty when it is reached through its brokers only.
+    #[must_use]
+    pub fn host(listen: Vec<Multiaddr>) -> Self {
+        Self::new(Role::Host, listen)
+    }
+
+    /// A renter, which listens nowhere.
+    #[must_use]
+    pub fn renter() -> Self {
+        Self::new(Role::Renter, Vec::new())
+    }
+
+    fn new(role: Role, listen: Vec<Multiaddr>) -> Self {
+        Self {
+            role,
+            listen,
+            announce: Vec::new(),
+            limits: Limits::default(),
+            relay: RelayLimits::default(),
+        }
+    }
+}
+
+/// How much peers may ask of this node. Each limit is enforced before the work it protects from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Connections with one peer.
+    pub connections_per_peer: u32,
+    /// Connections with all peers.
+    pub connections: u32,
+    /// Inbound connections that are still shaking hands.
+    pub pending_connections: u32,
+    /// A connection without any open stream is closed after this long.
+    pub idle_timeout: Duration,
+    /// Requests that one peer may send a second, on average.
+    pub requests_per_second: NonZeroU32,
+    /// Requests that one peer may send at once after a pause.
+    pub request_burst: NonZeroU32,
+    /// Requests of one peer being read, handled or answered; also how many this node sends one peer.
+    pub in_flight_per_peer: usize,
+    /// Requests of all peers being read, handled or answered: times 256 KiB is the memory they can take.
+    pub in_flight: usize,
+    /// A request must be all there, and a reply taken, within this time.
+    pub frame_timeout: Duration,
+    /// The program must answer a request within this time.
+    pub answer_timeout: Duration,
+    /// Tunnels open with one peer, counted for each direction.
+    pub tunnels_per_peer: usize,
+    /// Tunnels accepted that the program has not yet taken.
+    pub tunnel_queue: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections_per_peer: 8,
+            connections: 4096,
+            pending_connections: 256,
+            idle_timeout: Duration::from_secs(60),
+            requests_per_second: FIFTY,
+            request_burst: TWO_HUNDRED,
+            in_flight_per_peer: 64,
+            in_flight: 1024,
+            frame_timeout: Duration::from_secs(10),
+            answer_timeout: Duration::from_secs(60),
+            tunnels_per_peer: 128,
+            tunnel_queue: 256,
+        }
+    }
+}
+
+/// A renter's busiest command (search over pages) and a host's (reports of 8 leases) stay well under it.
+const FIFTY: NonZeroU32 = NonZeroU32::new(50).expect("50 is not 0");
+const TWO_HUNDRED: NonZeroU32 = NonZeroU32::new(200).expect("200 is not 0");
+
+/// What a broker relays. The library's defaults (128 KiB and 2 minutes a circuit) cannot carry a shell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RelayLimits {
+    /// Hosts that may be reached through this broker at once.
+    pub reservations: usize,
+    /// Circuits open at once.
+    pub circuits: usize,
+    /// Circuits that end at one peer, whichever end.
+    pub circuits_per_peer: usize,
+    /// A circuit is closed after this long.
+    pub circuit_duration: Duration,
+    /// A circuit is closed after this many bytes; 0 is no limit. Without one the broker carries renters' traffic.
+    pub circuit_bytes: u64,
+}
+
+impl Default for RelayLimits {
+    fn default() -> Self {
+        Self {
+            reservations: 4096,
+            circuits: 4096,
+            circuits_per_peer: 128,
+            circuit_duration: Duration::from_secs(24 * 60 * 60),
+            circuit_bytes: 0,
+        }
+    }
+}

@@ -1,0 +1,395 @@
+//! Signed statements: the envelope, what is signed, and what a receiver checks before anything else.
+//!
+//! The signature covers bytes, never a value encoded again:
+//!
+//! ```text
+//! "feira1" ‖ u8 len ‖ network ‖ u8 len ‖ type ("order/v1") ‖ u32le len ‖ payload
+//! payload = version u16 · signer [32] · audience [32] (0 = any) · message id [16] · issued u64 · expires u64 · body
+//! ```
+//!
+//! Only [`Verified`] statements reach a program's core. A statement that is kept (a grant, a receipt) is
+//! checked with [`Signed::verify`]; one that asks for something now with [`Signed::verify_fresh`]. That a
+//! message is not accepted twice is the receiver's record to keep, by signer and message id, never by
+//! signature bytes: a signer can make many valid ones.
+
+use crate::bounded::Blob;
+use crate::codec::{self, CodecError};
+use crate::ids::{Digest, MessageId, PublicKey};
+use crate::units::{Millis, Seconds, Timestamp};
+use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::marker::PhantomData;
+
+/// The network whose statements these are; another network's do not verify here.
+pub const NETWORK: &str = "main";
+/// Version of the envelope.
+pub const ENVELOPE_VERSION: u16 = 1;
+/// Largest payload of one statement.
+pub const PAYLOAD_BYTES_MAX: usize = 64 * 1024;
+/// Longest time from issue to expiry of a fresh statement.
+pub const VALIDITY_MAX: Seconds = Seconds(300);
+/// How far ahead of ours the signer's clock may be.
+pub const CLOCK_SKEW_MAX: Seconds = Seconds(30);
+/// How long a message id is remembered: a captured message must expire before it is forgotten.
+pub const REPLAY_MEMORY: Seconds = Seconds(2 * VALIDITY_MAX.0 + CLOCK_SKEW_MAX.0);
+
+const _: () = assert!(REPLAY_MEMORY.0 >= 2 * VALIDITY_MAX.0);
+
+/// A type that can be signed, with the text that sets its signatures apart from all others.
+pub trait Statement: Serialize + DeserializeOwned + Clone {
+    /// Name and version, like `order/v1`; every one is listed once in `protocol/tests/statements.rs`.
+    const TYPE: &'static str;
+}
+
+/// What stands before the body of every statement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Header {
+    /// Version of the envelope.
+    pub version: u16,
+    /// Whose key signed.
+    pub signer: PublicKey,
+    /// Whom it is for; all zeros means anyone.
+    pub audience: PublicKey,
+    /// Random; with the signer it names this envelope.
+    pub message_id: MessageId,
+    /// When it was signed, by the signer's clock.
+    pub issued: Timestamp,
+    /// After this it asks for nothing any more.
+    pub expires: Timestamp,
+}
+
+/// The audience that means anyone.
+pub const ANYONE: PublicKey = PublicKey::from_bytes([0; 32]);
+
+/// What the signer chooses about an envelope.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Envelope {
+    /// Whom it is for; [`ANYONE`] for anyone.
+    pub audience: PublicKey,
+    /// Sixteen random bytes.
+    pub message_id: MessageId,
+    /// Now, by the signer's clock.
+    pub issued: Timestamp,
+    /// How long it may be acted on; more than [`VALIDITY_MAX`] is refused by receivers of requests.
+    pub validity: Seconds,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Payload<T> {
+    header: Header,
+    body: T,
+}
+
+/// The two halves of an Ed25519 signature.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+struct SignatureBytes {
+    r: [u8; 32],
+    s: [u8; 32],
+}
+
+/// A statement as it is sent and stored: the signed bytes and their signature, nothing decoded.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Signed<T> {
+    payload: Blob<PAYLOAD_BYTES_MAX>,
+    signature: SignatureBytes,
+    #[serde(skip)]
+    statement: PhantomData<fn() -> T>,
+}
+
+/// A statement whose signature, form and signer were checked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verified<T> {
+    header: Header,
+    body: T,
+    signed: Signed<T>,
+}
+
+/// Why a statement was refused. Every receiver counts these.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SignatureError {
+    /// It cannot be decoded, or not canonically.
+    #[error(transparent)]
+    Form(#[from] CodecError),
+    /// Another version of the envelope.
+    #[error("the statement's envelope is version {version}; this program reads {ENVELOPE_VERSION}")]
+    Version {
+        /// Its version.
+        version: u16,
+    },
+    /// The signer's key is of small order or not in canonical form.
+    #[error("the signer's key is weak or malformed")]
+    WeakKey,
+    /// The signature does not verify for these bytes, this type and this network.
+    #[error("the signature does not verify")]
+    Signature,
+    /// It is for somebody else.
+    #[error("the statement is for {audience}, not for this program")]
+    Audience {
+        /// Whom it is for.
+        audience: PublicKey,
+    },
+    /// The time of issue lies too far ahead.
+    #[error("the statement was issued {ahead_ms} ms in the future: check the clocks (at most {} s may differ)", CLOCK_SKEW_MAX.0)]
+    FromTheFuture {
+        /// How far ahead of the receiver's clock.
+        ahead_ms: u64,
+    },
+    /// It is too old to act on.
+    #[error("the statement expired {ago_ms} ms ago: check the clocks, then send a new one")]
+    Expired {
+        /// How long ago by the receiver's clock.
+        ago_ms: u64,
+    },
+    /// It claims to be valid for longer than any request may be.
+    #[error("the statement is valid for {validity_ms} ms; at most {} s are allowed", VALIDITY_MAX.0)]
+    ValidTooLong {
+        /// From issue to expiry.
+        validity_ms: u64,
+    },
+}
+
+impl<T: Statement> Signed<T> {
+    /// Signs `body` with `key`.
+    ///
+    /// # Errors
+    /// When the payload is larger than [`PAYLOAD_BYTES_MAX`].
+    pub fn sign(body: T, key: &SigningKey, envelope: Envelope) -> Result<Verified<T>, CodecError> {
+        let header = Header {
+            version: ENVELOPE_VERSION,
+            signer: PublicKey::from_bytes(key.verifying_key().to_bytes()),
+            audience: envelope.audience,
+            message_id: envelope.message_id,
+            issued: envelope.issued,
+            expires: envelope.issued.after(envelope.validity.millis()),
+        };
+        let payload = Payload { header, body };
+        let bytes = codec::encode(&payload)?;
+        let signature = key.sign(&signing_input(T::TYPE, &bytes));
+        let length = bytes.len();
+        let payload_bytes = Blob::new(bytes).map_err(|_| CodecError::TooBig { length })?;
+        let signature =
+            SignatureBytes { r: *signature.r_bytes(), s: *signature.s_bytes() };
+        let signed = Self { payload: payload_bytes, signature, statement: PhantomData };
+        Ok(Verified { header, body: payload.body, signed })
+    }
+
+    /// Checks signature, form and signer's key; nothing about time or audience.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn verify(&self) -> Result<Verified<T>, SignatureError> {
+        let key = signer_key(&self.payload)?;
+        let signature = Signature::from_components(self.signature.r, self.signature.s);
+        key.verify_strict(&signing_input(T::TYPE, &self.payload), &signature)
+            .map_err(|_| SignatureError::Signature)?;
+        let payload: Payload<T> = codec::decode(&self.payload)?;
+        if payload.header.version != ENVELOPE_VERSION {
+            return Err(SignatureError::Version { version: payload.header.version });
+        }
+        Ok(Verified { header: payload.header, body: payload.body, signed: self.clone() })
+    }
+
+    /// Checks all that [`Self::verify`] does, and that it is for `me` (or anyone) and may be acted on `now`.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn verify_fresh(
+        &self,
+        me: PublicKey,
+        now: Timestamp,
+    ) -> Result<Verified<T>, SignatureError> {
+        let verified = self.verify()?;
+        let Header { audience, issued, expires, .. } = verified.header;
+        if audience != ANYONE && audience != me {
+            return Err(SignatureError::Audience { audience });
+        }
+        let ahead = issued.since(now);
+        if ahead > CLOCK_SKEW_MAX.millis() {
+            return Err(SignatureError::FromTheFuture { ahead_ms: ahead.0 });
+        }
+        if expires <= now {
+            return Err(SignatureError::Expired { ago_ms: now.since(expires).0 });
+        }
+        let validity = expires.since(issued);
+        if validity > VALIDITY_MAX.millis() {
+            return Err(SignatureError::ValidTooLong { validity_ms: validity.0 });
+        }
+        Ok(verified)
+    }
+}
+
+impl<T> Signed<T> {
+    /// BLAKE3 of the signed bytes: what other statements refer to this one by.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        Digest::of(&self.payload)
+    }
+}
+
+impl<T> Verified<T> {
+    /// What stands before the body.
+    #[must_use]
+    pub const fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// Whose key signed.
+    #[must_use]
+    pub const fn signer(&self) -> PublicKey {
+        self.header.signer
+    }
+
+    /// The body.
+    #[must_use]
+    pub const fn body(&self) -> &T {
+        &self.body
+    }
+
+    /// The statement as it came, to be stored or passed on.
+    #[must_use]
+    pub const fn signed(&self) -> &Signed<T> {
+        &self.signed
+    }
+
+    /// The body alone.
+    #[must_use]
+    pub fn into_body(self) -> T {
+        self.body
+    }
+
+    /// BLAKE3 of the signed bytes.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        self.signed.digest()
+    }
+
+    /// When a message id like this one's may be forgotten.
+    #[must_use]
+    pub fn forgettable_at(&self) -> Timestamp {
+        self.header.issued.after(Millis(REPLAY_MEMORY.millis().0))
+    }
+}
+
+fn signing_input(statement: &str, payload: &[u8]) -> Vec<u8> {
+    let mut input = Vec::with_capacity(payload.len() + 64);
+    input.extend_from_slice(b"feira1");
+    for part in [NETWORK, statement] {
+        // Both are constants of this crate, far below 256 bytes.
+        input.push(u8::try_from(part.len()).unwrap_or(u8::MAX));
+        input.extend_from_slice(part.as_bytes());
+    }
+    let length = u32::try_from(payload.len()).unwrap_or(u32::MAX);
+    input.extend_from_slice(&length.to_le_bytes());
+    input.extend_from_slice(payload);
+    input
+}
+
+/// The key named in the payload's header, if it is one a signature of which means something: a key of
+/// small order has signatures that verify for every message, and a second encoding would be a second name.
+fn signer_key(payload: &[u8]) -> Result<VerifyingKey, SignatureError> {
+    let bytes: [u8; 32] =
+        payload.get(2..34).and_then(|part| part.try_into().ok()).ok_or_else(|| {
+            CodecError::Malformed { reason: "too short for a statement".to_owned() }
+        })?;
+    let key = VerifyingKey::from_bytes(&bytes).map_err(|_| SignatureError::WeakKey)?;
+    if key.is_weak() || key.to_edwards().compress().to_bytes() != bytes {
+        return Err(SignatureError::WeakKey);
+    }
+    Ok(key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    struct Pay(u64);
+    impl Statement for Pay {
+        const TYPE: &'static str = "test-pay/v1";
+    }
+
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    struct Refund(u64);
+    impl Statement for Refund {
+        const TYPE: &'static str = "test-refund/v1";
+    }
+
+    const NOW: Timestamp = Timestamp(1_000_000);
+    const ME: PublicKey = PublicKey::from_bytes([7; 32]);
+
+    fn envelope() -> Envelope {
+        Envelope {
+            audience: ME,
+            message_id: MessageId::from_bytes([9; 16]),
+            issued: NOW,
+            validity: Seconds(60),
+        }
+    }
+
+    fn signed() -> Signed<Pay> {
+        Signed::sign(Pay(5), &SigningKey::from_bytes(&[1; 32]), envelope()).unwrap().signed().clone()
+    }
+
+    #[test]
+    fn an_honest_statement_verifies() {
+        assert_eq!(signed().verify_fresh(ME, NOW).unwrap().body(), &Pay(5));
+    }
+
+    #[test]
+    fn the_same_bytes_as_another_type_do_not() {
+        let pay = signed();
+        let refund: Signed<Refund> =
+            Signed { payload: pay.payload, signature: pay.signature, statement: PhantomData };
+        assert_eq!(refund.verify(), Err(SignatureError::Signature));
+    }
+
+    #[test]
+    fn every_flipped_byte_is_noticed() {
+        let honest = signed();
+        for index in 0..honest.payload.len() {
+            let mut bytes = honest.payload.to_vec();
+            bytes[index] ^= 1;
+            let forged: Signed<Pay> = Signed { payload: Blob::new(bytes).unwrap(), ..honest.clone() };
+            assert!(forged.verify().is_err(), "byte {index}");
+        }
+    }
+
+    #[test]
+    fn a_key_of_small_order_signs_nothing() {
+        // The identity point with R = 1 and S = 0 passes the lax rule for every message.
+        let mut identity = [0; 32];
+        identity[0] = 1;
+        let mut bytes = signed().payload.to_vec();
+        bytes[2..34].copy_from_slice(&identity);
+        let forged: Signed<Pay> = Signed {
+            payload: Blob::new(bytes).unwrap(),
+            signature: SignatureBytes { r: identity, s: [0; 32] },
+            statement: PhantomData,
+        };
+        assert_eq!(forged.verify(), Err(SignatureError::WeakKey));
+    }
+
+    #[test]
+    fn audience_and_time_are_held() {
+        let other = PublicKey::from_bytes([8; 32]);
+        assert_eq!(
+            signed().verify_fresh(other, NOW),
+            Err(SignatureError::Audience { audience: ME })
+        );
+        assert_eq!(
+            signed().verify_fresh(ME, Timestamp(NOW.0 + 60_000)),
+            Err(SignatureError::Expired { ago_ms: 0 })
+        );
+        assert_eq!(
+            signed().verify_fresh(ME, Timestamp(NOW.0 - 30_001)),
+            Err(SignatureError::FromTheFuture { ahead_ms: 30_001 })
+        );
+        let long = Envelope { validity: Seconds(301), ..envelope() };
+        let long = Signed::sign(Pay(1), &SigningKey::from_bytes(&[1; 32]), long).unwrap();
+        assert_eq!(
+            long.signed().verify_fresh(ME, NOW),
+            Err(SignatureError::ValidTooLong { validity_ms: 301_000 })
+        );
+    }
+}
