@@ -1,1 +1,8 @@
-//! placeholder
+//! The stage for end-to-end tests: real programs as processes, a real engine, a network that can be cut.
+//!
+//! Nothing here decides what is right; suites under `tests/` do. Everything a [`stage::Stage`] starts is
+//! stopped by its process id when it is dropped, and lives under one temporary folder.
+
+pub mod programs;
+pub mod proxy;
+pub mod stage;

@@ -1,0 +1,391 @@
+//! A broker, hosts and renters as real processes under one temporary folder, ready within seconds.
+
+use crate::programs::{self, Said, program, run_within, signal, wait_for, wait_for_lines};
+use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// How long a program may take to be ready, on a machine with other work.
+const READY: Duration = Duration::from_secs(30);
+/// How long one command may take.
+const COMMAND: Duration = Duration::from_secs(90);
+
+/// One temporary folder and the address of the engine.
+#[derive(Debug)]
+pub struct Stage {
+    folder: tempfile::TempDir,
+    docker: Option<PathBuf>,
+}
+
+/// A long-running program: stopped by its process id when dropped.
+#[derive(Debug)]
+pub struct Running {
+    child: Child,
+}
+
+impl Running {
+    /// Its process id.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Kills it as `kill -9` does, and waits until it is gone.
+    pub fn kill(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
+    /// Asks it to stop with SIGTERM and gives its exit code.
+    ///
+    /// # Panics
+    /// When it does not stop in time.
+    #[track_caller]
+    pub fn terminate(&mut self) -> Option<i32> {
+        signal(self.pid(), "TERM");
+        let status = wait_for("a program to stop", READY, || self.child.try_wait().ok().flatten());
+        status.code()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if matches!(self.child.try_wait(), Ok(None)) {
+            self.kill();
+        }
+    }
+}
+
+/// A broker: its folder, its fixed port, and its process while it runs.
+#[derive(Debug)]
+pub struct Broker {
+    /// Data folder.
+    pub data: PathBuf,
+    port: u16,
+    ready: PathBuf,
+    log: PathBuf,
+    /// The process; none while it is down.
+    pub running: Option<Running>,
+    /// Its TCP address with its key, as hosts and renters are given it.
+    pub address: String,
+}
+
+/// A host: its folder and its process while it runs.
+#[derive(Debug)]
+pub struct Host {
+    /// Data folder.
+    pub data: PathBuf,
+    docker: Option<PathBuf>,
+    log: PathBuf,
+    /// The process; none while it is down.
+    pub running: Option<Running>,
+}
+
+/// A renter: its own XDG folders.
+#[derive(Debug)]
+pub struct Renter {
+    home: PathBuf,
+    /// Its id, `r-…`.
+    pub id: String,
+}
+
+/// A port that was free a moment ago.
+///
+/// # Panics
+/// When none is.
+#[must_use]
+pub fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    listener.local_addr().expect("its address").port()
+}
+
+impl Stage {
+    /// An empty stage on the default engine.
+    ///
+    /// # Panics
+    /// When there is no temporary folder.
+    #[must_use]
+    pub fn new() -> Self {
+        let folder = tempfile::Builder::new().prefix("feira").tempdir().expect("a folder");
+        Self { folder, docker: None }
+    }
+
+    /// An empty stage whose hosts use the engine at this socket.
+    #[must_use]
+    pub fn on_engine(socket: &Path) -> Self {
+        Self { docker: Some(socket.to_owned()), ..Self::new() }
+    }
+
+    /// Its folder.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Makes and starts a broker; `settings` are lines of its `broker.toml`, replacing those of the same
+    /// name.
+    #[track_caller]
+    #[must_use]
+    pub fn broker(&self, name: &str, settings: &[(&str, &str)]) -> Broker {
+        let data = self.folder().join(name);
+        let port = free_port();
+        let listen = format!("/ip4/127.0.0.1/tcp/{port}");
+        let mut init = Command::new(program("feira-broker"));
+        init.args(["init", "--name", name, "--listen", &listen, "--data"]).arg(&data);
+        let _ = run_within(&mut init, COMMAND).ok();
+        set_lines(&data.join("broker.toml"), settings);
+        let ready = self.folder().join(format!("{name}.ready"));
+        let log = self.folder().join(format!("{name}.log"));
+        let mut broker =
+            Broker { data, port, ready, log, running: None, address: String::new() };
+        broker.start();
+        broker
+    }
+
+    /// Makes a host of these brokers, lists it with `listing` and starts it.
+    #[track_caller]
+    #[must_use]
+    pub fn host(&self, name: &str, brokers: &[&str], listing: &[&str]) -> Host {
+        let mut host = self.unlisted_host(name, brokers);
+        let mut arguments = vec!["list"];
+        arguments.extend_from_slice(listing);
+        let _ = host.command(&arguments).ok();
+        host.start();
+        host
+    }
+
+    /// Makes a host of these brokers and nothing more.
+    #[track_caller]
+    #[must_use]
+    pub fn unlisted_host(&self, name: &str, brokers: &[&str]) -> Host {
+        let data = self.folder().join(name);
+        let log = self.folder().join(format!("{name}.log"));
+        let host = Host { data, docker: self.docker.clone(), log, running: None };
+        let mut arguments = vec!["init"];
+        for broker in brokers {
+            arguments.extend_from_slice(&["--broker", broker]);
+        }
+        let _ = host.command(&arguments).ok();
+        host
+    }
+
+    /// Makes a renter of these brokers.
+    #[track_caller]
+    #[must_use]
+    pub fn renter(&self, name: &str, brokers: &[&str]) -> Renter {
+        let mut renter = Renter { home: self.folder().join(name), id: String::new() };
+        let mut arguments = vec!["init", "--yes", "--json"];
+        for broker in brokers {
+            arguments.extend_from_slice(&["--broker", broker]);
+        }
+        let said = renter.feira(&arguments).ok();
+        renter.id = said.json()["renter"].as_str().expect("a renter id").to_owned();
+        renter
+    }
+}
+
+impl Default for Stage {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Broker {
+    /// Starts it and waits until it listens.
+    #[track_caller]
+    pub fn start(&mut self) {
+        let _ = std::fs::remove_file(&self.ready);
+        let mut command = Command::new(program("feira-broker"));
+        command.arg("run").arg("--data").arg(&self.data).arg("--ready-file").arg(&self.ready);
+        self.running = Some(spawn(&mut command, &self.log));
+        let lines = wait_for_lines(&self.ready, READY);
+        let tcp = lines.iter().find(|line| line.contains("/tcp/") && line.contains("/p2p/"));
+        self.address = tcp.expect("a TCP address").clone();
+    }
+
+    /// Kills it as `kill -9` does.
+    pub fn kill(&mut self) {
+        self.running = None;
+    }
+
+    /// Its socket address.
+    #[must_use]
+    pub fn socket(&self) -> SocketAddr {
+        SocketAddr::from(([127, 0, 0, 1], self.port))
+    }
+
+    /// Its address through another port: a proxy's.
+    #[must_use]
+    pub fn address_through(&self, proxy: SocketAddr) -> String {
+        self.address.replace(&format!("/tcp/{}", self.port), &format!("/tcp/{}", proxy.port()))
+    }
+
+    /// Runs an operator's command.
+    #[track_caller]
+    pub fn command(&self, arguments: &[&str]) -> Said {
+        let mut command = Command::new(program("feira-broker"));
+        command.args(arguments).arg("--data").arg(&self.data);
+        run_within(&mut command, COMMAND)
+    }
+
+    /// Gives a renter money.
+    #[track_caller]
+    pub fn deposit(&self, renter: &Renter, dollars: &str) {
+        let _ = self.command(&["deposit", &renter.id, dollars]).ok();
+    }
+
+    /// Proves that the books balance.
+    #[track_caller]
+    pub fn check_ledger(&self) {
+        let _ = self.command(&["ledger", "check"]).ok();
+    }
+
+    /// What it logged.
+    #[must_use]
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap_or_default()
+    }
+}
+
+impl Host {
+    /// Starts it; it is listed once its brokers show its offer.
+    #[track_caller]
+    pub fn start(&mut self) {
+        let mut command = self.prepared();
+        command.arg("run").arg("--data").arg(&self.data);
+        self.running = Some(spawn(&mut command, &self.log));
+    }
+
+    /// Kills it as `kill -9` does.
+    pub fn kill(&mut self) {
+        self.running = None;
+    }
+
+    /// Runs a command of the host's.
+    #[track_caller]
+    pub fn command(&self, arguments: &[&str]) -> Said {
+        let mut command = self.prepared();
+        run_within(command.args(arguments).arg("--data").arg(&self.data), COMMAND)
+    }
+
+    fn prepared(&self) -> Command {
+        let mut command = Command::new(program("feira-host"));
+        if let Some(socket) = &self.docker {
+            command.env("DOCKER_HOST", format!("unix://{}", socket.display()));
+        }
+        command
+    }
+
+    /// What it logged.
+    #[must_use]
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap_or_default()
+    }
+}
+
+impl Renter {
+    /// `feira` with this renter's folders, ready to be given arguments.
+    #[must_use]
+    pub fn prepared(&self) -> Command {
+        let mut command = Command::new(program("feira"));
+        for (name, folder) in [
+            ("HOME", "home"),
+            ("XDG_CONFIG_HOME", "config"),
+            ("XDG_DATA_HOME", "data"),
+            ("XDG_STATE_HOME", "state"),
+            ("XDG_CACHE_HOME", "cache"),
+        ] {
+            command.env(name, self.home.join(folder));
+        }
+        command
+    }
+
+    /// Runs a command of the renter's.
+    #[track_caller]
+    pub fn feira(&self, arguments: &[&str]) -> Said {
+        run_within(self.prepared().args(arguments), COMMAND)
+    }
+
+    /// Waits until a search finds `count` offers.
+    ///
+    /// # Panics
+    /// When that takes too long.
+    #[track_caller]
+    pub fn wait_for_offers(&self, count: usize) {
+        wait_for(&format!("{count} offers"), READY, || {
+            let said = self.feira(&["search", "--json"]);
+            let found = (said.code == 0).then(|| said.json()["items"].as_array().map(Vec::len));
+            (found.flatten()? == count).then_some(())
+        });
+    }
+
+    /// Rents the cheapest offer for the demo image with this command, and waits until it runs.
+    #[track_caller]
+    pub fn rent(&self, name: &str, more: &[&str]) -> Said {
+        let image = format!("{}/feira-demo:1", programs::registry());
+        let mut arguments =
+            vec!["rent", "--name", name, "--image", &image, "--yes", "--max-price", "5", "--json"];
+        arguments.extend_from_slice(more);
+        if !more.contains(&"--budget") {
+            arguments.splice(1..1, ["--budget", "5"]);
+        }
+        self.feira(&arguments)
+    }
+
+    /// One lease as JSON.
+    #[track_caller]
+    #[must_use]
+    pub fn lease(&self, name: &str) -> serde_json::Value {
+        self.feira(&["show", name, "--json"]).ok().json()
+    }
+
+    /// Waits until a lease is in `phase`.
+    ///
+    /// # Panics
+    /// When that takes longer than `limit`.
+    #[track_caller]
+    pub fn wait_for_phase(&self, name: &str, phase: &str, limit: Duration) -> serde_json::Value {
+        wait_for(&format!("{name} to be {phase}"), limit, || {
+            let said = self.feira(&["show", name, "--json"]);
+            let lease = (said.code == 0).then(|| said.json())?;
+            (lease["state"] == phase).then_some(lease)
+        })
+    }
+}
+
+/// The ids of all containers of the host with this label, running or not.
+///
+/// # Panics
+/// When the engine's client cannot be run.
+#[must_use]
+pub fn containers_of_lease(lease: &str) -> Vec<String> {
+    let mut command = Command::new("docker");
+    command.args(["ps", "-aq", "--no-trunc", "--filter"]).arg(format!("label=feira.lease={lease}"));
+    let said = run_within(&mut command, COMMAND).ok();
+    said.out.lines().map(str::to_owned).collect()
+}
+
+#[track_caller]
+fn spawn(command: &mut Command, log: &Path) -> Running {
+    let file = std::fs::OpenOptions::new().create(true).append(true).open(log).expect("a log");
+    command.stdin(Stdio::null()).stdout(file.try_clone().expect("a log")).stderr(file);
+    Running { child: command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}")) }
+}
+
+/// Sets `name = value` lines at the top of a TOML file, dropping earlier lines of the same names.
+fn set_lines(path: &Path, settings: &[(&str, &str)]) {
+    if settings.is_empty() {
+        return;
+    }
+    let text = std::fs::read_to_string(path).expect("a settings file");
+    let is_set = |line: &str| {
+        settings.iter().any(|(name, _)| {
+            line.trim_start_matches(['#', ' ']).split('=').next().map(str::trim) == Some(*name)
+        })
+    };
+    let mut lines: Vec<String> =
+        settings.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+    lines.extend(text.lines().filter(|line| !is_set(line)).map(str::to_owned));
+    std::fs::write(path, lines.join("\n") + "\n").expect("a settings file");
+}

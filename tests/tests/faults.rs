@@ -1,0 +1,286 @@
+//! Whatever dies, and whenever it dies: at most one container for one order, and money exact to the
+//! micro-dollar.
+
+use feira_tests::programs::{program, registry, run_within, signal, wait_for};
+use feira_tests::proxy::Proxy;
+use feira_tests::stage::{Broker, Host, Renter, Stage, containers_of_lease};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+const SOON: Duration = Duration::from_secs(60);
+/// Moments of a start at which something is killed: from before the order arrives to after it runs.
+const MOMENTS_MS: [u64; 6] = [5, 40, 90, 180, 350, 900];
+
+fn amount(text: &serde_json::Value) -> i64 {
+    text.as_str().unwrap().parse::<protocol::units::MicroUsd>().unwrap().0
+}
+
+fn start_rent(renter: &Renter, name: &str) -> Child {
+    let image = format!("{}/feira-demo:1", registry());
+    let mut command = renter.prepared();
+    command.args(["rent", "--name", name, "--image", &image, "--yes", "--max-price", "5"]);
+    command.args(["--budget", "5"]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.spawn().unwrap()
+}
+
+fn open_leases(renter: &Renter) -> Option<Vec<serde_json::Value>> {
+    let said = renter.feira(&["ls", "--json"]);
+    (said.code == 0).then(|| said.json()["items"].as_array().unwrap().clone())
+}
+
+/// Waits until every open lease runs with exactly one container; then ends them all and proves that the
+/// containers are gone and the money adds up.
+#[track_caller]
+fn settle(stage: &str, broker: &Broker, renter: &Renter) {
+    let leases = wait_for(&format!("{stage}: leases to run or end"), SOON, || {
+        let leases = open_leases(renter)?;
+        leases.iter().all(|lease| lease["state"] == "running").then_some(leases)
+    });
+    for lease in &leases {
+        let id = lease["id"].as_str().unwrap();
+        assert_eq!(containers_of_lease(id).len(), 1, "{stage}: {lease}");
+        let _ = renter.feira(&["end", id, "--yes"]).ok();
+    }
+    let all = renter.feira(&["ls", "--all", "--json"]).ok().json();
+    let mut charged = 0;
+    for lease in all["items"].as_array().unwrap() {
+        let id = lease["id"].as_str().unwrap();
+        wait_for(&format!("{stage}: {id} to be gone"), SOON, || {
+            containers_of_lease(id).is_empty().then_some(())
+        });
+        charged += amount(&renter.lease(id)["charged_usd"]);
+    }
+    let balance = renter.feira(&["balance", "--json"]).ok().json();
+    assert_eq!(amount(&balance["held_usd"]), 0, "{stage}");
+    assert_eq!(amount(&balance["available_usd"]), 1_000_000_000 - charged, "{stage}");
+    broker.check_ledger();
+}
+
+struct Market {
+    broker: Broker,
+    host: Host,
+    renter: Renter,
+    _stage: Stage,
+}
+
+fn market_with(stage: Stage, settings: &[(&str, &str)]) -> Market {
+    let broker = stage.broker("broker", settings);
+    let host = stage.host("host", &[&broker.address], &["--price", "0.36"]);
+    let renter = stage.renter("renter", &[&broker.address]);
+    broker.deposit(&renter, "1000");
+    renter.wait_for_offers(1);
+    Market { broker, host, renter, _stage: stage }
+}
+
+#[test]
+fn the_broker_is_killed_at_every_step_of_a_rental() {
+    let mut market = market_with(Stage::new(), &[]);
+    for moment in MOMENTS_MS {
+        let stage = format!("broker killed after {moment} ms");
+        let mut rent = start_rent(&market.renter, &format!("b{moment}"));
+        std::thread::sleep(Duration::from_millis(moment));
+        market.broker.kill();
+        std::thread::sleep(Duration::from_millis(300));
+        market.broker.start();
+        rent.wait().unwrap();
+        settle(&stage, &market.broker, &market.renter);
+        market.renter.wait_for_offers(1);
+    }
+}
+
+#[test]
+fn the_agent_is_killed_at_every_step_of_a_rental() {
+    let mut market = market_with(Stage::new(), &[]);
+    for moment in MOMENTS_MS {
+        let stage = format!("agent killed after {moment} ms");
+        let mut rent = start_rent(&market.renter, &format!("a{moment}"));
+        std::thread::sleep(Duration::from_millis(moment));
+        market.host.kill();
+        std::thread::sleep(Duration::from_millis(300));
+        market.host.start();
+        rent.wait().unwrap();
+        settle(&stage, &market.broker, &market.renter);
+        market.renter.wait_for_offers(1);
+    }
+}
+
+#[test]
+fn the_client_is_killed_at_every_step_of_a_rental() {
+    let market = market_with(Stage::new(), &[]);
+    for moment in MOMENTS_MS {
+        let stage = format!("client killed after {moment} ms");
+        let mut rent = start_rent(&market.renter, &format!("c{moment}"));
+        std::thread::sleep(Duration::from_millis(moment));
+        rent.kill().unwrap();
+        rent.wait().unwrap();
+        settle(&stage, &market.broker, &market.renter);
+        market.renter.wait_for_offers(1);
+    }
+}
+
+#[test]
+fn an_agent_that_restarts_adopts_what_runs() {
+    let mut market = market_with(Stage::new(), &[]);
+    let lease = market.renter.rent("kept", &[]).ok().json();
+    let id = lease["id"].as_str().unwrap();
+    let before = containers_of_lease(id);
+    let _ = market.renter.feira(&["exec", "kept", "--", "touch", "/mine"]).ok();
+    market.host.kill();
+    market.host.start();
+    wait_for("the adopted container to be reachable", SOON, || {
+        let said = market.renter.feira(&["exec", "kept", "--", "ls", "/mine"]);
+        (said.code == 0).then_some(())
+    });
+    assert_eq!(containers_of_lease(id), before, "the same container, not another");
+    settle("restart", &market.broker, &market.renter);
+}
+
+#[test]
+fn a_host_cut_off_for_a_moment_goes_on_and_for_long_is_not_billed() {
+    // Nine seconds of silence stand for the ninety of a real broker.
+    let stage = Stage::new();
+    let settings = [("suspect_after_s", "9"), ("lost_after_s", "120")];
+    let broker = stage.broker("broker", &settings);
+    let proxy = Proxy::to(broker.socket());
+    let host =
+        stage.host("host", &[&broker.address_through(proxy.address())], &["--price", "36"]);
+    let renter = stage.renter("renter", &[&broker.address]);
+    broker.deposit(&renter, "1000");
+    renter.wait_for_offers(1);
+    let _ = renter.rent("cut", &["--max-price", "50", "--budget", "20"]).ok();
+
+    proxy.cut();
+    std::thread::sleep(Duration::from_secs(3));
+    proxy.heal();
+    std::thread::sleep(Duration::from_secs(3));
+    assert_eq!(renter.lease("cut")["state"], "running");
+
+    proxy.cut();
+    let _ = renter.wait_for_phase("cut", "unreachable", SOON);
+    let before = amount(&renter.lease("cut")["charged_usd"]);
+    std::thread::sleep(Duration::from_secs(20));
+    assert_eq!(amount(&renter.lease("cut")["charged_usd"]), before, "billed while unreachable");
+    proxy.heal();
+    let _ = renter.wait_for_phase("cut", "running", SOON);
+    // The twenty silent seconds (0.20 at 36 an hour) never come back.
+    let after = amount(&renter.lease("cut")["charged_usd"]);
+    assert!(after - before < 100_000, "{before} to {after}");
+    drop(host);
+    let _ = renter.feira(&["end", "cut", "--yes"]).ok();
+    broker.check_ledger();
+}
+
+#[test]
+fn a_host_that_never_accepts_loses_the_lease_and_costs_nothing() {
+    let market = market_with(Stage::new(), &[("accept_within_s", "3")]);
+    let pid = market.host.running.as_ref().unwrap().pid();
+    signal(pid, "STOP");
+    let said = market.renter.rent("silent", &[]);
+    signal(pid, "CONT");
+    assert!([1, 8].contains(&said.code), "{said}");
+    let balance = market.renter.feira(&["balance", "--json"]).ok().json();
+    assert_eq!(amount(&balance["available_usd"]), 1_000_000_000);
+    settle("silent host", &market.broker, &market.renter);
+}
+
+/// An engine of the test's own, which it may restart.
+struct Engine {
+    folder: tempfile::TempDir,
+    child: Option<Child>,
+}
+
+impl Engine {
+    fn start() -> Self {
+        let folder = tempfile::Builder::new().prefix("fe").tempdir_in("/tmp").unwrap();
+        let mut engine = Self { folder, child: None };
+        engine.up();
+        engine
+    }
+
+    fn socket(&self) -> PathBuf {
+        self.folder.path().join("docker.sock")
+    }
+
+    fn up(&mut self) {
+        let at = |name: &str| self.folder.path().join(name);
+        let log = std::fs::File::create(at("log")).unwrap();
+        let mut command = Command::new("dockerd");
+        command.arg("--host").arg(format!("unix://{}", self.socket().display()));
+        command.arg("--data-root").arg(at("data")).arg("--exec-root").arg(at("exec"));
+        command.arg("--pidfile").arg(at("pid")).args(["--bridge", "none", "--iptables=false"]);
+        command.stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log);
+        self.child = Some(command.spawn().expect("dockerd"));
+        wait_for("the engine", SOON, || (docker(&self.socket(), &["info"]) == 0).then_some(()));
+    }
+
+    fn down(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            signal(child.id(), "TERM");
+            let _ = child.wait();
+        }
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        let mut list = Command::new("docker");
+        list.arg("-H").arg(format!("unix://{}", self.socket().display())).args(["ps", "-aq"]);
+        for container in run_within(&mut list, SOON).out.lines() {
+            docker(&self.socket(), &["rm", "-f", container]);
+        }
+        self.down();
+    }
+}
+
+fn docker(socket: &Path, arguments: &[&str]) -> i32 {
+    let mut command = Command::new("docker");
+    command.arg("-H").arg(format!("unix://{}", socket.display())).args(arguments);
+    run_within(&mut command, SOON).code
+}
+
+#[test]
+fn the_engine_is_restarted_under_a_lease() {
+    let mut engine = Engine::start();
+    let market = market_with(Stage::on_engine(&engine.socket()), &[]);
+    let _ = market.renter.rent("under", &["--disk", "1"]).ok();
+    engine.down();
+    engine.up();
+    // Without live-restore the container ends with its engine; the lease is then stopped and can resume,
+    // or the host is not reachable meanwhile. Either way it comes to rest and can be started again.
+    let lease = wait_for("the lease to come to rest", SOON, || {
+        let lease = market.renter.lease("under");
+        ["running", "stopped"].contains(&lease["state"].as_str()?).then_some(lease)
+    });
+    if lease["state"] == "running" {
+        let _ = market.renter.wait_for_phase("under", "stopped", SOON);
+    }
+    market.renter.wait_for_offers(1);
+    let _ = market.renter.feira(&["resume", "under"]).ok();
+    let _ = market.renter.wait_for_phase("under", "running", SOON);
+    let said = market.renter.feira(&["exec", "under", "--", "echo", "alive"]).ok();
+    assert_eq!(said.out, "alive\n");
+    let _ = market.renter.feira(&["end", "under", "--yes"]).ok();
+    market.broker.check_ledger();
+}
+
+#[test]
+fn programs_stop_cleanly_and_containers_outlive_the_agent() {
+    let mut market = market_with(Stage::new(), &[]);
+    let lease = market.renter.rent("steady", &[]).ok().json();
+    let id = lease["id"].as_str().unwrap().to_owned();
+    assert_eq!(market.host.running.as_mut().unwrap().terminate(), Some(0));
+    assert_eq!(containers_of_lease(&id).len(), 1);
+    assert_eq!(market.broker.running.as_mut().unwrap().terminate(), Some(0));
+    market.broker.start();
+    market.host.start();
+    settle("clean stop", &market.broker, &market.renter);
+}
+
+#[test]
+fn the_programs_are_there() {
+    for name in ["feira", "feira-broker", "feira-host"] {
+        let said = run_within(Command::new(program(name)).arg("--version"), SOON).ok();
+        assert!(said.out.starts_with(name), "{said}");
+    }
+}
