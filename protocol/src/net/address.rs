@@ -10,7 +10,9 @@ use crate::ids::PublicKey;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
     /// Not a multiaddr at all.
-    #[error("`{text}` is not a network address ({reason}); write it like /ip4/203.0.113.7/tcp/7700/p2p/12D3KooW…")]
+    #[error(
+        "`{text}` is not a network address ({reason}); write it like /ip4/203.0.113.7/tcp/7700/p2p/12D3KooW…"
+    )]
     NotAnAddress {
         /// What was given.
         text: String,
@@ -18,7 +20,9 @@ pub enum AddressError {
         reason: String,
     },
     /// The address does not say whose it is.
-    #[error("`{address}` does not end in /p2p/ and the node's id; copy the whole address that the node prints")]
+    #[error(
+        "`{address}` does not end in /p2p/ and the node's id; copy the whole address that the node prints"
+    )]
     NoPeer {
         /// What was given.
         address: Multiaddr,
@@ -36,12 +40,12 @@ pub enum AddressError {
 /// # Errors
 /// [`AddressError::NotAnAddress`] with the text and the parser's reason.
 pub fn parse_address(text: &str) -> Result<Multiaddr, AddressError> {
-    text.trim()
-        .parse()
-        .map_err(|error: libp2p::multiaddr::Error| AddressError::NotAnAddress {
+    text.trim().parse().map_err(
+        |error: libp2p::multiaddr::Error| AddressError::NotAnAddress {
             text: text.to_owned(),
             reason: error.to_string(),
-        })
+        },
+    )
 }
 
 /// The node that an address leads to: its last `/p2p/` part.

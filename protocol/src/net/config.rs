@@ -110,8 +110,8 @@ impl Default for Limits {
 }
 
 /// A renter's busiest command (search over pages) and a host's (reports of 8 leases) stay well under it.
-const FIFTY: NonZeroU32 = NonZeroU32::new(50).expect("50 is not 0");
-const TWO_HUNDRED: NonZeroU32 = NonZeroU32::new(200).expect("200 is not 0");
+const FIFTY: NonZeroU32 = NonZeroU32::MIN.saturating_add(49);
+const TWO_HUNDRED: NonZeroU32 = NonZeroU32::MIN.saturating_add(199);
 
 /// What a broker relays. The library's defaults (128 KiB and 2 minutes a circuit) cannot carry a shell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

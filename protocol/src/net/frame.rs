@@ -93,9 +93,7 @@ impl PeerRefusal {
     }
 
     fn from_byte(byte: u8) -> Option<Self> {
-        Self::ALL
-            .into_iter()
-            .find(|refusal| refusal.byte() == byte)
+        Self::ALL.into_iter().find(|refusal| refusal.byte() == byte)
     }
 }
 
@@ -123,7 +121,9 @@ impl From<io::Error> for FrameError {
 }
 
 /// Reads a length and that many bytes; memory grows with what arrives, not with what is announced.
-pub(crate) async fn read_frame<S: AsyncRead + Unpin>(stream: &mut S) -> Result<Vec<u8>, FrameError> {
+pub(crate) async fn read_frame<S: AsyncRead + Unpin>(
+    stream: &mut S,
+) -> Result<Vec<u8>, FrameError> {
     let mut length = [0; 4];
     stream.read_exact(&mut length).await?;
     let announced = u32::from_le_bytes(length);

@@ -23,6 +23,7 @@ const FOLDER_MODE: u32 = 0o700;
 const OTHERS: u32 = 0o077;
 /// An OpenSSH Ed25519 key is about 400 bytes; anything far bigger is not one.
 const FILE_SIZE_MAX: u64 = 16 * 1024;
+const FILE_SIZE_ROOM: usize = 16 * 1024;
 
 /// What a mode protects, for messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,7 +59,9 @@ pub enum IdentityError {
         path: PathBuf,
     },
     /// Others than the owner may reach it.
-    #[error("others may reach {what} {path}: its mode is {found:04o}; run: chmod {allowed:04o} {path}")]
+    #[error(
+        "others may reach {what} {path}: its mode is {found:04o}; run: chmod {allowed:04o} {path}"
+    )]
     TooWide {
         /// File or folder.
         what: Protected,
@@ -70,7 +73,9 @@ pub enum IdentityError {
         allowed: u32,
     },
     /// It belongs to somebody else.
-    #[error("{what} {path} belongs to user {found}, this program runs as user {expected}; run: chown {expected} {path}")]
+    #[error(
+        "{what} {path} belongs to user {found}, this program runs as user {expected}; run: chown {expected} {path}"
+    )]
     WrongOwner {
         /// File or folder.
         what: Protected,
@@ -82,7 +87,9 @@ pub enum IdentityError {
         expected: u32,
     },
     /// The file is protected by a passphrase, which a program without a terminal cannot ask for.
-    #[error("the key at {path} is protected by a passphrase; take it off with: ssh-keygen -p -f {path}")]
+    #[error(
+        "the key at {path} is protected by a passphrase; take it off with: ssh-keygen -p -f {path}"
+    )]
     Encrypted {
         /// Where.
         path: PathBuf,
@@ -158,11 +165,14 @@ impl Identity {
     /// # Errors
     /// One [`IdentityError`] for each thing that can be wrong, naming the path and what mends it.
     pub fn load(path: &Path) -> Result<Self, IdentityError> {
-        let mut file = File::open(path).map_err(|source| match source.kind() {
-            io::ErrorKind::NotFound => IdentityError::Missing {
-                path: path.to_owned(),
-            },
-            _ => failed("open", path, source),
+        let mut file = File::open(path).map_err(|source| {
+            if source.kind() == io::ErrorKind::NotFound {
+                IdentityError::Missing {
+                    path: path.to_owned(),
+                }
+            } else {
+                failed("open", path, source)
+            }
         })?;
         // The open file is looked at, not the path again: nobody can swap it in between.
         let found = file
@@ -175,8 +185,9 @@ impl Identity {
             return Err(not_a_key(path, "it is not a small regular file"));
         }
 
-        let mut text = Zeroizing::new(Vec::with_capacity(4096));
-        file.by_ref()
+        // With room for all of it from the start: growing would leave copies behind.
+        let mut text = Zeroizing::new(Vec::with_capacity(FILE_SIZE_ROOM));
+        Read::by_ref(&mut file)
             .take(FILE_SIZE_MAX)
             .read_to_end(&mut text)
             .map_err(|source| failed("read", path, source))?;
@@ -229,8 +240,8 @@ impl Identity {
     }
 
     fn from_openssh(path: &Path, text: &[u8]) -> Result<Self, IdentityError> {
-        let key = PrivateKey::from_openssh(text)
-            .map_err(|error| not_a_key(path, &error.to_string()))?;
+        let key =
+            PrivateKey::from_openssh(text).map_err(|error| not_a_key(path, &error.to_string()))?;
         if key.is_encrypted() {
             return Err(IdentityError::Encrypted {
                 path: path.to_owned(),
@@ -335,11 +346,14 @@ fn write_new(path: &Path, text: &[u8]) -> Result<(), IdentityError> {
         .create_new(true)
         .mode(FILE_MODE)
         .open(path)
-        .map_err(|source| match source.kind() {
-            io::ErrorKind::AlreadyExists => IdentityError::Exists {
-                path: path.to_owned(),
-            },
-            _ => failed("create", path, source),
+        .map_err(|source| {
+            if source.kind() == io::ErrorKind::AlreadyExists {
+                IdentityError::Exists {
+                    path: path.to_owned(),
+                }
+            } else {
+                failed("create", path, source)
+            }
         })?;
     file.write_all(text)
         .and_then(|()| file.sync_all())

@@ -1,0 +1,214 @@
+//! What libp2p says happened, and what follows from it. Nothing here waits.
+
+use std::collections::BTreeMap;
+
+use libp2p::core::transport::ListenerId;
+use libp2p::swarm::{ConnectionId, DialError, ListenError, SwarmEvent};
+use libp2p::{Multiaddr, PeerId, connection_limits, identify, ping, relay};
+
+use super::super::PROTOCOL_VERSION;
+use super::super::address::is_relayed;
+use super::super::behaviour::BehaviourEvent;
+use super::super::counters::Refusal;
+use super::super::gate::Peer;
+use super::super::identity::public_key_of;
+use super::super::node::ConnectError;
+use super::{Dial, Driver};
+
+impl Driver {
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "the library's enum is open, and most of its events are of no use here"
+    )]
+    pub(super) fn on_event(&mut self, event: SwarmEvent<BehaviourEvent>) {
+        match event {
+            SwarmEvent::Behaviour(event) => self.on_behaviour(event),
+            SwarmEvent::ConnectionEstablished {
+                peer_id,
+                connection_id,
+                ..
+            } => self.on_established(peer_id, connection_id),
+            SwarmEvent::ConnectionClosed {
+                peer_id,
+                num_established,
+                cause,
+                ..
+            } => {
+                self.counters.connection_closed();
+                if num_established == 0 {
+                    self.peers.remove(&peer_id);
+                }
+                tracing::debug!(peer = %peer_id, left = num_established, ?cause, "connection closed");
+            }
+            SwarmEvent::IncomingConnectionError { error, .. } => self.on_refused(&error),
+            SwarmEvent::OutgoingConnectionError {
+                connection_id,
+                error,
+                ..
+            } => {
+                if let Some(dial) = self.dials.remove(&connection_id) {
+                    // The caller may have stopped waiting.
+                    let _ = dial.reply.send(Err(describe(&error)));
+                }
+            }
+            SwarmEvent::NewListenAddr {
+                listener_id,
+                address,
+            } => self.on_listening(listener_id, address),
+            SwarmEvent::ListenerClosed {
+                listener_id,
+                reason,
+                ..
+            } => self.reservations.closed(listener_id, &reason),
+            SwarmEvent::ListenerError { error, .. } => {
+                tracing::warn!(%error, "a listener reports an error");
+            }
+            _ => {}
+        }
+    }
+
+    fn on_established(&mut self, id: PeerId, connection: ConnectionId) {
+        self.counters.connection_opened();
+        let Ok(key) = public_key_of(&id) else {
+            self.turn_away(connection, Refusal::ForeignKey);
+            return;
+        };
+        self.peers
+            .entry(id)
+            .or_insert_with(|| Peer::new(key, &self.limits));
+        self.finish_dials(id);
+    }
+
+    /// Everybody who waits for a connection to this peer has one now, whoever made it.
+    fn finish_dials(&mut self, peer: PeerId) {
+        let direct = self.swarm.behaviour().streams.is_direct(&peer);
+        let served = |dial: &Dial| dial.peer == peer && (direct || dial.relayed_will_do);
+        let (served, waiting) = std::mem::take(&mut self.dials)
+            .into_iter()
+            .partition(|(_, dial)| served(dial));
+        self.dials = waiting;
+        let served: BTreeMap<ConnectionId, Dial> = served;
+        for dial in served.into_values() {
+            // The caller may have stopped waiting.
+            let _ = dial.reply.send(Ok(()));
+        }
+    }
+
+    fn on_refused(&mut self, error: &ListenError) {
+        if let ListenError::Denied { cause } = error
+            && cause
+                .downcast_ref::<connection_limits::Exceeded>()
+                .is_some()
+        {
+            self.counters.refuse(Refusal::TooManyConnections);
+        } else {
+            tracing::debug!(%error, "an inbound connection failed");
+        }
+    }
+
+    fn on_listening(&mut self, listener: ListenerId, address: Multiaddr) {
+        self.started(listener);
+        self.reservations.granted(listener, &address);
+        if self.announce_listeners && !is_relayed(&address) {
+            self.swarm.add_external_address(address);
+        }
+    }
+
+    fn on_behaviour(&mut self, event: BehaviourEvent) {
+        match event {
+            BehaviourEvent::Streams(inbound) => {
+                // A stream of a connection that has closed meanwhile is dropped with it.
+                if let Some(peer) = self.peers.get(&inbound.peer) {
+                    self.gate.admit(peer, inbound);
+                }
+            }
+            BehaviourEvent::Ping(event) => self.on_ping(&event),
+            BehaviourEvent::Identify(event) => self.on_identified(event),
+            BehaviourEvent::RelayServer(event) => self.on_relayed(&event),
+            BehaviourEvent::RelayClient(event) => tracing::debug!(?event, "relay client"),
+            BehaviourEvent::Limits(never) => match never {},
+        }
+    }
+
+    /// A peer that does not answer pings is gone, even if the system still believes in the connection.
+    fn on_ping(&mut self, event: &ping::Event) {
+        match &event.result {
+            Ok(_) => {}
+            Err(ping::Failure::Unsupported) => {
+                self.turn_away(event.connection, Refusal::WrongVersion);
+            }
+            Err(failure @ (ping::Failure::Timeout | ping::Failure::Other { .. })) => {
+                tracing::debug!(peer = %event.peer, %failure, "closing a silent connection");
+                self.swarm.close_connection(event.connection);
+            }
+        }
+    }
+
+    fn on_identified(&mut self, event: identify::Event) {
+        if let identify::Event::Received {
+            connection_id,
+            info,
+            ..
+        } = event
+            && info.protocol_version != PROTOCOL_VERSION
+        {
+            self.turn_away(connection_id, Refusal::WrongVersion);
+        }
+    }
+
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "the rest is for the log, and some of the variants are deprecated"
+    )]
+    fn on_relayed(&mut self, event: &relay::Event) {
+        match event {
+            relay::Event::ReservationReqAccepted { .. } => self.counters.reservation_accepted(),
+            relay::Event::CircuitReqAccepted { .. } => self.counters.circuit_accepted(),
+            _ => {}
+        }
+        tracing::debug!(?event, "relay");
+    }
+
+    fn turn_away(&mut self, connection: ConnectionId, reason: Refusal) {
+        self.counters.refuse(reason);
+        tracing::debug!(reason = reason.label(), "turning a connection away");
+        self.swarm.close_connection(connection);
+    }
+}
+
+/// What went wrong with a dial, for whoever asked for it.
+pub(super) fn describe(error: &DialError) -> ConnectError {
+    match error {
+        DialError::NoAddresses => ConnectError::NoAddresses,
+        DialError::WrongPeerId { obtained, .. } => ConnectError::WrongPeer { found: *obtained },
+        DialError::Denied { cause }
+            if cause
+                .downcast_ref::<connection_limits::Exceeded>()
+                .is_some() =>
+        {
+            ConnectError::TooManyConnections
+        }
+        DialError::Transport(tried) => ConnectError::Failed {
+            reason: tried
+                .iter()
+                .map(|(address, error)| format!("{address}: {}", root_cause(error)))
+                .collect::<Vec<_>>()
+                .join("; "),
+        },
+        DialError::LocalPeerId { .. }
+        | DialError::DialPeerConditionFalse(_)
+        | DialError::Aborted
+        | DialError::Denied { .. } => ConnectError::Failed {
+            reason: error.to_string(),
+        },
+    }
+}
+
+/// The innermost error: the outer ones of the transports only repeat each other.
+fn root_cause(error: &dyn std::error::Error) -> String {
+    let mut cause = error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    cause.to_string()
+}

@@ -1,0 +1,246 @@
+//! Decides about every stream that a peer opens: let in, with a place taken for as long as it lasts, or refused
+//! with a reason that is counted and said. The limits are asked before a byte of the stream is read.
+
+use std::sync::Arc;
+
+use futures::{AsyncReadExt, FutureExt};
+use governor::{DefaultKeyedRateLimiter, Quota};
+use libp2p::PeerId;
+use libp2p::swarm::Stream;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use super::config::Limits;
+use super::counters::{NetCounters, Refusal};
+use super::frame::{PeerRefusal, write_accepted, write_refusal};
+use super::requests::{Answering, Arrived};
+use super::streams::{Inbound, Kind};
+use super::tunnels::Tunnel;
+use crate::ids::PublicKey;
+
+/// Links one peer may hold: one for each program it runs with the same key.
+const LINKS_PER_PEER: usize = 8;
+/// Refusals being written at once, to all peers; beyond it a stream is dropped, which the peer sees as closed.
+const REFUSALS_AT_ONCE: usize = 1024;
+/// Buckets that have filled up again are forgotten each time this many requests have come.
+const SWEEP_EVERY: u32 = 4096;
+
+/// A connected peer: its key and the places that its streams take.
+#[derive(Debug)]
+pub(crate) struct Peer {
+    pub(crate) key: PublicKey,
+    pub(crate) inbound: Places,
+    pub(crate) outbound: Places,
+}
+
+impl Peer {
+    pub(crate) fn new(key: PublicKey, limits: &Limits) -> Self {
+        Self {
+            key,
+            inbound: Places::new(limits),
+            outbound: Places::new(limits),
+        }
+    }
+}
+
+/// How many streams of each kind may be open with one peer in one direction.
+#[derive(Debug)]
+pub(crate) struct Places {
+    requests: Arc<Semaphore>,
+    tunnels: Arc<Semaphore>,
+    links: Arc<Semaphore>,
+}
+
+impl Places {
+    fn new(limits: &Limits) -> Self {
+        Self {
+            requests: Arc::new(Semaphore::new(limits.in_flight_per_peer)),
+            tunnels: Arc::new(Semaphore::new(limits.tunnels_per_peer)),
+            links: Arc::new(Semaphore::new(LINKS_PER_PEER)),
+        }
+    }
+
+    pub(crate) fn take(&self, kind: Kind) -> Option<OwnedSemaphorePermit> {
+        let places = match kind {
+            Kind::Request => &self.requests,
+            Kind::Tunnel => &self.tunnels,
+            Kind::Link => &self.links,
+        };
+        Arc::clone(places).try_acquire_owned().ok()
+    }
+}
+
+/// How many streams of a kind [`Places`] has, for messages.
+pub(crate) const fn places_of(kind: Kind, limits: &Limits) -> usize {
+    match kind {
+        Kind::Request => limits.in_flight_per_peer,
+        Kind::Tunnel => limits.tunnels_per_peer,
+        Kind::Link => LINKS_PER_PEER,
+    }
+}
+
+/// The limits at work, and the tasks of what they let in.
+pub(crate) struct Gate {
+    limits: Limits,
+    counters: Arc<NetCounters>,
+    answering: Answering,
+    tunnels: mpsc::Sender<Tunnel>,
+    /// Kept beyond a peer's disconnection until full again: reconnecting does not refill a bucket.
+    buckets: DefaultKeyedRateLimiter<PeerId>,
+    until_sweep: u32,
+    in_flight: Arc<Semaphore>,
+    refusals: Arc<Semaphore>,
+    stopping: bool,
+    /// Requests being answered, tunnels being accepted, refusals being written: all end by themselves.
+    serving: JoinSet<()>,
+    /// Links: they end with their connection.
+    links: JoinSet<()>,
+}
+
+impl Gate {
+    pub(crate) fn new(
+        limits: Limits,
+        counters: Arc<NetCounters>,
+        requests: mpsc::Sender<Arrived>,
+        tunnels: mpsc::Sender<Tunnel>,
+    ) -> Self {
+        let quota = Quota::per_second(limits.requests_per_second).allow_burst(limits.request_burst);
+        Self {
+            limits,
+            answering: Answering {
+                queue: requests,
+                counters: Arc::clone(&counters),
+                frame_timeout: limits.frame_timeout,
+                answer_timeout: limits.answer_timeout,
+            },
+            counters,
+            tunnels,
+            buckets: DefaultKeyedRateLimiter::keyed(quota),
+            until_sweep: SWEEP_EVERY,
+            in_flight: Arc::new(Semaphore::new(limits.in_flight)),
+            refusals: Arc::new(Semaphore::new(REFUSALS_AT_ONCE)),
+            stopping: false,
+            serving: JoinSet::new(),
+            links: JoinSet::new(),
+        }
+    }
+
+    /// Lets the stream in or refuses it; never waits.
+    pub(crate) fn admit(&mut self, peer: &Peer, inbound: Inbound) {
+        self.reap();
+        if self.stopping {
+            self.refuse(inbound.stream, Refusal::Stopping, PeerRefusal::Stopping);
+            return;
+        }
+        match inbound.kind {
+            Kind::Request => self.admit_request(peer, inbound),
+            Kind::Tunnel => self.admit_tunnel(peer, inbound),
+            Kind::Link => self.admit_link(peer, inbound.stream),
+        }
+    }
+
+    /// Refuses everything from now on.
+    pub(crate) fn stop(&mut self) {
+        self.stopping = true;
+    }
+
+    /// Waits until nothing is being answered any more.
+    pub(crate) async fn drained(&mut self) {
+        while self.serving.join_next().await.is_some() {}
+    }
+
+    fn admit_request(&mut self, peer: &Peer, inbound: Inbound) {
+        if !self.take_token(inbound.peer) {
+            self.refuse(
+                inbound.stream,
+                Refusal::TooManyRequests,
+                PeerRefusal::TooManyRequests,
+            );
+            return;
+        }
+        let places = peer
+            .inbound
+            .take(Kind::Request)
+            .zip(Arc::clone(&self.in_flight).try_acquire_owned().ok());
+        let Some((of_peer, of_all)) = places else {
+            self.refuse(
+                inbound.stream,
+                Refusal::TooManyInFlight,
+                PeerRefusal::TooManyInFlight,
+            );
+            return;
+        };
+        let answering = self.answering.clone();
+        self.serving
+            .spawn(answering.answer(inbound.stream, peer.key, [of_peer, of_all]));
+    }
+
+    fn take_token(&mut self, peer: PeerId) -> bool {
+        self.until_sweep -= 1;
+        if self.until_sweep == 0 {
+            self.until_sweep = SWEEP_EVERY;
+            self.buckets.retain_recent();
+        }
+        self.buckets.check_key(&peer).is_ok()
+    }
+
+    fn admit_tunnel(&mut self, peer: &Peer, inbound: Inbound) {
+        let Inbound {
+            mut stream,
+            relayed,
+            ..
+        } = inbound;
+        let Some(place) = peer.inbound.take(Kind::Tunnel) else {
+            self.refuse(stream, Refusal::TooManyTunnels, PeerRefusal::TooManyTunnels);
+            return;
+        };
+        // The slot in the queue is taken before the peer is told yes: a yes is never taken back.
+        let Ok(slot) = self.tunnels.clone().try_reserve_owned() else {
+            self.refuse(stream, Refusal::TunnelQueueFull, PeerRefusal::QueueFull);
+            return;
+        };
+        let (key, patience) = (peer.key, self.limits.frame_timeout);
+        let counters = Arc::clone(&self.counters);
+        self.serving.spawn(async move {
+            if let Ok(Ok(())) = timeout(patience, write_accepted(&mut stream)).await {
+                counters.tunnel_accepted();
+                slot.send(Tunnel::new(stream, key, relayed, place));
+            }
+        });
+    }
+
+    fn admit_link(&mut self, peer: &Peer, mut stream: Stream) {
+        let Some(place) = peer.inbound.take(Kind::Link) else {
+            self.counters.refuse(Refusal::TooManyLinks);
+            return;
+        };
+        let counters = Arc::clone(&self.counters);
+        self.links.spawn(async move {
+            let _place = place;
+            // A link says nothing. Zero bytes is its end.
+            if let Ok(1..) = stream.read(&mut [0]).await {
+                counters.refuse(Refusal::Malformed);
+            }
+        });
+    }
+
+    fn refuse(&mut self, mut stream: Stream, counted: Refusal, said: PeerRefusal) {
+        self.counters.refuse(counted);
+        let Ok(place) = Arc::clone(&self.refusals).try_acquire_owned() else {
+            return;
+        };
+        let patience = self.limits.frame_timeout;
+        self.serving.spawn(async move {
+            let _place = place;
+            // The peer may be gone; then there is nobody to tell.
+            let _ = timeout(patience, write_refusal(&mut stream, said)).await;
+        });
+    }
+
+    /// Lets go of the tasks that have ended, so that they do not pile up.
+    fn reap(&mut self) {
+        while let Some(Some(_)) = self.serving.join_next().now_or_never() {}
+        while let Some(Some(_)) = self.links.join_next().now_or_never() {}
+    }
+}

@@ -1,0 +1,300 @@
+//! Keeps a connection to one broker for ever: dials, notices the loss at once, waits a little longer each time,
+//! dials again; and keeps a relay circuit on it where one is wanted. What goes over the connection is not its
+//! business.
+//!
+//! ```text
+//! Connecting ──connected──▶ Up ──link stream ends──▶ Down ──after the pause──▶ Connecting
+//!      └──────────────────────failed──────────────────▲
+//! ```
+//! The link is an open stream that says nothing. It keeps the connection from being closed as idle on either side,
+//! and its end is the sign that the connection is gone.
+
+use std::time::{Duration, Instant};
+
+use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
+use futures::AsyncReadExt;
+use libp2p::Multiaddr;
+use tokio::sync::{Notify, watch};
+use tokio::time::{sleep, timeout};
+use tokio_util::task::AbortOnDropHandle;
+
+use super::address::relay_address;
+use super::clock;
+use super::node::{ConnectError, Node};
+use super::streams::{Kind, Opened};
+use crate::ids::PublicKey;
+
+/// A broker that cannot be reached in this time is tried again later.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
+/// A relay answers in milliseconds.
+const RESERVE_TIMEOUT: Duration = Duration::from_secs(15);
+/// A connection that lasted this long was a good one: the pauses start small again.
+const GOOD: Duration = Duration::from_secs(10);
+const PAUSE_MIN: Duration = Duration::from_millis(250);
+const PAUSE_MAX: Duration = Duration::from_secs(30);
+
+/// Whether a circuit is kept on the broker's relay, so that others can reach this node through it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReserveRelay {
+    /// Yes: for a host.
+    Yes,
+    /// No: for a renter.
+    No,
+}
+
+/// How the link is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LinkState {
+    /// Being dialled.
+    Connecting,
+    /// Connected.
+    Up {
+        /// Since when.
+        since: Instant,
+        /// The relay circuit on it.
+        circuit: Circuit,
+    },
+    /// Not connected.
+    Down {
+        /// Why.
+        reason: LinkDown,
+        /// When it is dialled again.
+        next_try: Instant,
+    },
+}
+
+/// How the relay circuit of a link is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Circuit {
+    /// None was asked for.
+    NotWanted,
+    /// The relay has been asked, or is asked again soon after a loss.
+    Reserving,
+    /// Others can dial this node at this address.
+    Reserved {
+        /// The first address the relay named.
+        address: Multiaddr,
+    },
+    /// The relay said no; it is asked again.
+    Refused {
+        /// What it said.
+        reason: String,
+    },
+}
+
+/// Why a link is down.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LinkDown {
+    /// The broker could not be dialled.
+    #[error(transparent)]
+    Connect(ConnectError),
+    /// It was connected, but would not hold a link.
+    #[error("the broker does not keep the connection: {reason}")]
+    NotKept {
+        /// What went wrong.
+        reason: String,
+    },
+    /// The connection was lost.
+    #[error("the connection was lost")]
+    Lost,
+}
+
+/// A link that is kept as long as this is held.
+#[derive(Debug)]
+pub struct LinkHandle {
+    broker: PublicKey,
+    state: watch::Receiver<LinkState>,
+    retry: std::sync::Arc<Notify>,
+    _task: AbortOnDropHandle<()>,
+}
+
+impl LinkHandle {
+    pub(crate) fn start(
+        node: Node,
+        broker: PublicKey,
+        addresses: Vec<Multiaddr>,
+        reserve: ReserveRelay,
+    ) -> Self {
+        let (sender, state) = watch::channel(LinkState::Connecting);
+        let retry = std::sync::Arc::new(Notify::new());
+        let link = Link {
+            node,
+            broker,
+            addresses,
+            reserve,
+            state: sender,
+            retry: std::sync::Arc::clone(&retry),
+        };
+        Self {
+            broker,
+            state,
+            retry,
+            _task: AbortOnDropHandle::new(tokio::spawn(link.run())),
+        }
+    }
+
+    /// The broker at the other end.
+    #[must_use]
+    pub const fn peer(&self) -> PublicKey {
+        self.broker
+    }
+
+    /// How the link is now.
+    #[must_use]
+    pub fn state(&self) -> LinkState {
+        self.state.borrow().clone()
+    }
+
+    /// How the link is, for waiting on changes.
+    #[must_use]
+    pub fn watch(&self) -> watch::Receiver<LinkState> {
+        self.state.clone()
+    }
+
+    /// Dials now instead of at the end of the pause.
+    pub fn retry_now(&self) {
+        self.retry.notify_one();
+    }
+
+    /// Waits until the link is up and, where a circuit is wanted, the relay has said yes or no.
+    ///
+    /// # Errors
+    /// The last reason why it was down, when `deadline` has passed.
+    pub async fn up(&self, deadline: Duration) -> Result<(), LinkDown> {
+        let mut state = self.state.clone();
+        let mut last = LinkDown::Connect(ConnectError::TimedOut { after: deadline });
+        let settled = state.wait_for(|state| match state {
+            LinkState::Up { circuit, .. } => *circuit != Circuit::Reserving,
+            LinkState::Down { reason, .. } => {
+                last = reason.clone();
+                false
+            }
+            LinkState::Connecting => false,
+        });
+        match timeout(deadline, settled).await {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(_)) => Err(LinkDown::Connect(ConnectError::NodeStopped)),
+            Err(_) => Err(last),
+        }
+    }
+}
+
+struct Link {
+    node: Node,
+    broker: PublicKey,
+    addresses: Vec<Multiaddr>,
+    reserve: ReserveRelay,
+    state: watch::Sender<LinkState>,
+    retry: std::sync::Arc<Notify>,
+}
+
+impl Link {
+    /// Ends only when the node has stopped.
+    async fn run(self) {
+        let mut pauses = pauses();
+        loop {
+            self.state.send_replace(LinkState::Connecting);
+            let started = clock::now();
+            let reason = self.connect_and_hold().await;
+            if reason == LinkDown::Connect(ConnectError::NodeStopped) {
+                return;
+            }
+            if reason == LinkDown::Lost && clock::now().duration_since(started) >= GOOD {
+                pauses = self::pauses();
+            }
+            let pause = pauses.next().unwrap_or(PAUSE_MAX);
+            tracing::info!(broker = %self.broker, %reason, ?pause, "link down");
+            self.state.send_replace(LinkState::Down {
+                reason,
+                next_try: clock::now() + pause,
+            });
+            tokio::select! {
+                () = sleep(pause) => {}
+                () = self.retry.notified() => {}
+            }
+        }
+    }
+
+    /// Returns why the link is not, or no longer, up.
+    async fn connect_and_hold(&self) -> LinkDown {
+        let dialled = self
+            .node
+            .connect(self.broker, self.addresses.clone(), CONNECT_TIMEOUT)
+            .await;
+        if let Err(error) = dialled {
+            return LinkDown::Connect(error);
+        }
+        let Opened {
+            mut stream, place, ..
+        } = match self.node.open(self.broker, Kind::Link).await {
+            Some(Ok(opened)) => opened,
+            Some(Err(error)) => {
+                return LinkDown::NotKept {
+                    reason: error.to_string(),
+                };
+            }
+            None => return LinkDown::Connect(ConnectError::NodeStopped),
+        };
+        let _place = place;
+        self.state.send_replace(LinkState::Up {
+            since: clock::now(),
+            circuit: match self.reserve {
+                ReserveRelay::Yes => Circuit::Reserving,
+                ReserveRelay::No => Circuit::NotWanted,
+            },
+        });
+        tracing::info!(broker = %self.broker, "link up");
+        let mut nothing = [0];
+        tokio::select! {
+            // The broker never writes: whatever comes is the end.
+            _ = stream.read(&mut nothing) => LinkDown::Lost,
+            never = self.keep_circuit() => match never {},
+        }
+    }
+
+    async fn keep_circuit(&self) -> std::convert::Infallible {
+        let relay = match (self.reserve, self.addresses.first()) {
+            (ReserveRelay::Yes, Some(address)) => relay_address(address, self.broker),
+            (ReserveRelay::Yes, None) | (ReserveRelay::No, _) => std::future::pending().await,
+        };
+        let mut pauses = pauses();
+        loop {
+            match timeout(RESERVE_TIMEOUT, self.node.reserve(relay.clone())).await {
+                Ok(Some(Ok(mut reservation))) => {
+                    pauses = self::pauses();
+                    self.set_circuit(Circuit::Reserved {
+                        address: reservation.address.clone(),
+                    });
+                    reservation.lost().await;
+                    self.set_circuit(Circuit::Reserving);
+                }
+                Ok(Some(Err(reason))) => self.set_circuit(Circuit::Refused { reason }),
+                Ok(None) => std::future::pending().await,
+                Err(_) => self.set_circuit(Circuit::Refused {
+                    reason: format!("no answer within {RESERVE_TIMEOUT:?}"),
+                }),
+            }
+            sleep(pauses.next().unwrap_or(PAUSE_MAX)).await;
+        }
+    }
+
+    fn set_circuit(&self, new: Circuit) {
+        tracing::info!(broker = %self.broker, circuit = ?new, "relay circuit");
+        self.state.send_modify(|state| {
+            if let LinkState::Up { circuit, .. } = state {
+                *circuit = new;
+            }
+        });
+    }
+}
+
+/// Growing pauses with jitter, so that a broker that comes back does not meet all its hosts in one instant.
+fn pauses() -> ExponentialBackoff {
+    ExponentialBuilder::new()
+        .with_min_delay(PAUSE_MIN)
+        .with_max_delay(PAUSE_MAX)
+        .with_factor(2.0)
+        .with_jitter()
+        .without_max_times()
+        .build()
+}
