@@ -44,10 +44,14 @@ need_machine() {
     [ -e /usr/include/stdlib.h ] || missing+=(libc6-dev)
     command -v make >/dev/null || missing+=(make)
     command -v curl >/dev/null || missing+=(curl ca-certificates)
+    # `kill` as a program, which the tests run.
+    [ -x /bin/kill ] || missing+=(procps)
     command -v ip >/dev/null || missing+=(iproute2)
     command -v iptables >/dev/null || missing+=(iptables)
-    command -v docker >/dev/null || missing+=(docker.io)
-    engine_answers || command -v dockerd >/dev/null || missing+=(docker.io)
+    # The client always; the engine's own program only where none runs.
+    if ! command -v docker >/dev/null || ! { engine_answers || command -v dockerd >/dev/null; }; then
+        missing+=(docker.io)
+    fi
     command -v docker-registry >/dev/null || missing+=(docker-registry)
     [ -n "${FEIRA_BUSYBOX:-}" ] || is_installed busybox-static || missing+=(busybox-static)
     ((${#missing[@]})) || return 0
