@@ -1,1 +1,13 @@
-//! placeholder
+//! The host agent: measures its machine, offers it to brokers, and runs what renters ordered.
+//!
+//! ```text
+//!   main ─▶ commands ─▶ agent ─▶ runtime, access, hardware, journal ─▶ the machine
+//!                         │
+//!                         ▼
+//!                       core ─▶ protocol's pure half        core never points back
+//! ```
+
+pub mod core;
+
+pub mod access;
+pub mod runtime;
