@@ -1,0 +1,412 @@
+//! The soft book of offers: what hosts announce, until it expires, and the searches over it.
+//!
+//! Nothing here is ever journalled: a broker that starts anew has an empty book, and full again within one
+//! period of its hosts. Must not know leases or money; who holds a resource is asked of the caller.
+//!
+//! A search looks at every fresh offer once: the exact number of matches and the explanation of none need
+//! that anyway, and a thousand offers take some hundred microseconds. Callers see only [`Book::search`], so an
+//! index can take its place.
+
+use protocol::bounded::{List, Text};
+use protocol::codec;
+use protocol::filter::{Explanation, Facts, Prepared, compare};
+use protocol::ids::{BrokerId, HostId, OfferId, PublicKey};
+use protocol::message::{FOUND_MAX, Found, Rejection, Search};
+use protocol::offer::{OFFERS_MAX, Offer, offer_id};
+use protocol::signed::{Signed, Verified};
+use protocol::units::Timestamp;
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Most bytes of offers in one answer: a message may have 256 KiB, and the rest of the answer must fit too.
+const FOUND_BYTES_MAX: usize = 224 * 1024;
+
+/// How much a book takes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BookLimits {
+    /// Most hosts.
+    pub hosts: usize,
+    /// Most offers of all hosts together.
+    pub offers: usize,
+}
+
+impl Default for BookLimits {
+    fn default() -> Self {
+        // Some 2 kB each: 200 MB at most, whatever strangers announce.
+        Self { hosts: 10_000, offers: 100_000 }
+    }
+}
+
+/// Why a list of offers is not taken into the book.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BookRefusal {
+    /// An offer is signed by another key than its host's.
+    #[error("offer {0} is not signed by the host that announces it")]
+    NotTheSigner(OfferId),
+    /// An offer's id is not the one that follows from host and resources.
+    #[error("offer {0} has not the id of its host and resources")]
+    WrongId(OfferId),
+    /// An offer appears twice in one list.
+    #[error("offer {0} is announced twice")]
+    Twice(OfferId),
+    /// An offer does not name this broker.
+    #[error("offer {0} does not list this broker")]
+    NotForThisBroker(OfferId),
+    /// An offer contradicts itself.
+    #[error("offer {offer}: {problem}")]
+    BadOffer {
+        /// The offer.
+        offer: OfferId,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
+    /// More offers than one host may have.
+    #[error("{count} offers were announced; a host may have {OFFERS_MAX}")]
+    TooManyOffers {
+        /// How many were announced.
+        count: usize,
+    },
+    /// The book is full.
+    #[error("this broker lists as many offers as it takes on")]
+    Full,
+}
+
+impl From<BookRefusal> for Rejection {
+    fn from(refusal: BookRefusal) -> Self {
+        let words = Text::cut(&refusal.to_string());
+        match refusal {
+            BookRefusal::NotTheSigner(_) => Self::NotTheSigner,
+            BookRefusal::TooManyOffers { .. } | BookRefusal::Full => Self::TooMany(words),
+            BookRefusal::WrongId(_)
+            | BookRefusal::Twice(_)
+            | BookRefusal::NotForThisBroker(_)
+            | BookRefusal::BadOffer { .. } => {
+                Self::BadValue { field: Text::cut("offers"), problem: words }
+            }
+        }
+    }
+}
+
+/// What an announcement did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Announced {
+    /// The host's list is the announced one now.
+    Replaced,
+    /// A newer list is there already; this one changed nothing.
+    Stale,
+}
+
+/// An offer in the book.
+#[derive(Debug, Clone)]
+pub struct Listing {
+    verified: Verified<Offer>,
+    host: HostId,
+    facts: Facts,
+    /// Size of the signed offer in a message.
+    bytes: usize,
+}
+
+impl Listing {
+    fn new(host: HostId, verified: Verified<Offer>) -> Self {
+        let facts = Facts::of(host, verified.body());
+        // What was decoded from a message can be encoded; if not, it is in no answer.
+        let bytes = codec::encode(verified.signed()).map_or(usize::MAX, |bytes| bytes.len());
+        Self { verified, host, facts, bytes }
+    }
+
+    /// The offer.
+    #[must_use]
+    pub const fn offer(&self) -> &Offer {
+        self.verified.body()
+    }
+
+    /// The offer as its host signed it.
+    #[must_use]
+    pub const fn verified(&self) -> &Verified<Offer> {
+        &self.verified
+    }
+
+    /// Whose it is.
+    #[must_use]
+    pub const fn host(&self) -> HostId {
+        self.host
+    }
+
+    /// When it is gone, unless it is announced again.
+    #[must_use]
+    pub const fn expires(&self) -> Timestamp {
+        self.verified.header().expires
+    }
+
+    fn is_fresh(&self, now: Timestamp) -> bool {
+        self.expires() > now
+    }
+}
+
+/// What the book knows of a host.
+#[derive(Debug, Default)]
+struct HostEntry {
+    /// The highest sequence that it announced.
+    sequence: u64,
+    heard_at: Timestamp,
+    addresses: List<Text<256>, 8>,
+    offers: BTreeSet<OfferId>,
+}
+
+/// All offers that a broker shows. One owner: the thread that decides.
+#[derive(Debug)]
+pub struct Book {
+    broker: BrokerId,
+    limits: BookLimits,
+    hosts: BTreeMap<HostId, HostEntry>,
+    listings: BTreeMap<OfferId, Listing>,
+    by_expiry: BTreeSet<(Timestamp, OfferId)>,
+}
+
+impl Book {
+    /// An empty book of `broker`.
+    #[must_use]
+    pub const fn new(broker: BrokerId, limits: BookLimits) -> Self {
+        Self {
+            broker,
+            limits,
+            hosts: BTreeMap::new(),
+            listings: BTreeMap::new(),
+            by_expiry: BTreeSet::new(),
+        }
+    }
+
+    /// Takes `offers` for all that `host` offers from now on. A list that is older than the one that is
+    /// there (it was overtaken on its way) changes nothing.
+    ///
+    /// # Errors
+    /// When an offer is not the host's to announce here, or the book is full; then nothing changes.
+    pub fn announce(
+        &mut self,
+        now: Timestamp,
+        host: HostId,
+        offers: Vec<Verified<Offer>>,
+        addresses: List<Text<256>, 8>,
+    ) -> Result<Announced, BookRefusal> {
+        if offers.len() > OFFERS_MAX {
+            return Err(BookRefusal::TooManyOffers { count: offers.len() });
+        }
+        let mut seen = BTreeSet::new();
+        for offer in &offers {
+            check(self.broker, host, offer)?;
+            if !seen.insert(offer.body().id) {
+                return Err(BookRefusal::Twice(offer.body().id));
+            }
+        }
+        let known = self.hosts.get(&host);
+        let newest = offers.iter().map(|offer| offer.body().sequence).max();
+        if known.zip(newest).is_some_and(|(known, newest)| newest < known.sequence) {
+            return Ok(Announced::Stale);
+        }
+        let before = known.map_or(0, |known| known.offers.len());
+        let after = self.listings.len() - before + offers.len();
+        if after > self.limits.offers || (known.is_none() && self.hosts.len() >= self.limits.hosts) {
+            return Err(BookRefusal::Full);
+        }
+        self.replace(now, host, offers, addresses);
+        Ok(Announced::Replaced)
+    }
+
+    fn replace(
+        &mut self,
+        now: Timestamp,
+        host: HostId,
+        offers: Vec<Verified<Offer>>,
+        addresses: List<Text<256>, 8>,
+    ) {
+        let mut entry = self.hosts.remove(&host).unwrap_or_default();
+        for gone in std::mem::take(&mut entry.offers) {
+            self.remove_listing(gone);
+        }
+        entry.addresses = addresses;
+        entry.heard_at = now;
+        for offer in offers {
+            entry.sequence = entry.sequence.max(offer.body().sequence);
+            let listing = Listing::new(host, offer);
+            let id = listing.offer().id;
+            entry.offers.insert(id);
+            self.by_expiry.insert((listing.expires(), id));
+            self.listings.insert(id, listing);
+        }
+        self.hosts.insert(host, entry);
+    }
+
+    fn remove_listing(&mut self, id: OfferId) {
+        if let Some(listing) = self.listings.remove(&id) {
+            self.by_expiry.remove(&(listing.expires(), id));
+        }
+    }
+
+    /// Forgets a host and all that it offers.
+    pub fn withdraw(&mut self, host: HostId) {
+        if let Some(entry) = self.hosts.remove(&host) {
+            for offer in entry.offers {
+                self.remove_listing(offer);
+            }
+        }
+    }
+
+    /// Drops the offers that expired, and the hosts that have not been heard for longer than an offer may
+    /// be valid and offer nothing. Says how many offers went.
+    pub fn expire(&mut self, now: Timestamp) -> usize {
+        let mut gone = 0;
+        while let Some((expires, id)) = self.by_expiry.first().copied() {
+            if expires > now {
+                break;
+            }
+            self.by_expiry.pop_first();
+            if let Some(listing) = self.listings.remove(&id)
+                && let Some(entry) = self.hosts.get_mut(&listing.host)
+            {
+                entry.offers.remove(&id);
+            }
+            gone += 1;
+        }
+        let oldest = now.before(protocol::signed::VALIDITY_MAX.millis());
+        self.hosts.retain(|_, entry| !entry.offers.is_empty() || entry.heard_at > oldest);
+        gone
+    }
+
+    /// An offer that stands now.
+    #[must_use]
+    pub fn get(&self, offer: OfferId, now: Timestamp) -> Option<&Listing> {
+        self.listings.get(&offer).filter(|listing| listing.is_fresh(now))
+    }
+
+    /// What a host offers now.
+    pub fn host_offers(&self, host: HostId, now: Timestamp) -> impl Iterator<Item = &Listing> {
+        let offers = self.hosts.get(&host).into_iter().flat_map(|entry| &entry.offers);
+        offers.filter_map(move |offer| self.get(*offer, now))
+    }
+
+    /// Where a host said that it can be dialled directly; nothing behind NAT.
+    #[must_use]
+    pub fn addresses(&self, host: HostId) -> &[Text<256>] {
+        self.hosts.get(&host).map_or(&[], |entry| &*entry.addresses)
+    }
+
+    /// When a host last announced anything.
+    #[must_use]
+    pub fn heard_at(&self, host: HostId) -> Option<Timestamp> {
+        self.hosts.get(&host).map(|entry| entry.heard_at)
+    }
+
+    /// The hosts in the book.
+    pub fn hosts(&self) -> impl Iterator<Item = HostId> {
+        self.hosts.keys().copied()
+    }
+
+    /// How many hosts there are.
+    #[must_use]
+    pub fn host_count(&self) -> usize {
+        self.hosts.len()
+    }
+
+    /// How many offers there are, expired ones that were not dropped yet among them.
+    #[must_use]
+    pub fn offer_count(&self) -> usize {
+        self.listings.len()
+    }
+
+    /// The offers that stand now, are free and match, best first; and if none does, why.
+    #[must_use]
+    pub fn search(
+        &self,
+        search: &Search,
+        now: Timestamp,
+        is_free: impl Fn(&Listing) -> bool,
+    ) -> Found {
+        let filter = search.filter.prepare(search.disk);
+        let shown = || self.listings.values().filter(|at| at.is_fresh(now) && is_free(at));
+        let mut of = 0;
+        let mut matching: Vec<&Listing> = Vec::new();
+        for listing in shown() {
+            of += 1;
+            if filter.matches(&listing.facts) {
+                matching.push(listing);
+            }
+        }
+        let mut found = Found { matching: count(matching.len()), of: count(of), ..Found::default() };
+        if matching.is_empty() {
+            self.explain(search, &filter, shown(), &mut found);
+        }
+        found.offers = self.best(search, matching);
+        found
+    }
+
+    /// The first of `matching` by the asked order, as many as are asked for and fit into an answer.
+    fn best(&self, search: &Search, mut matching: Vec<&Listing>) -> List<Signed<Offer>, FOUND_MAX> {
+        let order = |left: &&Listing, right: &&Listing| -> Ordering {
+            compare(&search.sort, search.disk, &left.facts, &right.facts)
+        };
+        let wanted = usize::from(search.limit).min(FOUND_MAX);
+        if wanted > 0 && wanted < matching.len() {
+            matching.select_nth_unstable_by(wanted, order);
+            matching.truncate(wanted);
+        }
+        matching.sort_unstable_by(order);
+        let mut room = FOUND_BYTES_MAX;
+        let fitting = matching.into_iter().take(wanted).map_while(|listing| {
+            room = room.checked_sub(listing.bytes)?;
+            Some(listing.verified.signed().clone())
+        });
+        List::first(fitting)
+    }
+
+    fn explain<'a>(
+        &self,
+        search: &Search,
+        filter: &Prepared,
+        shown: impl Iterator<Item = &'a Listing>,
+        found: &mut Found,
+    ) {
+        let mut explanation = Explanation::new(search.filter.terms.len(), search.disk);
+        for listing in shown {
+            explanation.add(&listing.facts, filter.failed(&listing.facts));
+        }
+        found.eliminated = explanation.eliminations();
+        let nearest = explanation.nearest().and_then(|id| self.listings.get(&id));
+        found.nearest = nearest.map(|listing| listing.verified.signed().clone());
+    }
+}
+
+fn count(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+/// Whether `offer` is `host`'s to announce at `broker`, and makes sense.
+fn check(broker: BrokerId, host: HostId, offer: &Verified<Offer>) -> Result<(), BookRefusal> {
+    let body = offer.body();
+    let (id, share) = (body.id, &body.share);
+    if offer.signer() != PublicKey::from(host) {
+        return Err(BookRefusal::NotTheSigner(id));
+    }
+    if id != offer_id(host, &share.resources) {
+        return Err(BookRefusal::WrongId(id));
+    }
+    if !body.brokers.contains(&broker) {
+        return Err(BookRefusal::NotForThisBroker(id));
+    }
+    let is_rising = share.resources.is_sorted_by(|left, right| left < right);
+    let has_its_gpus = share.gpus.iter().all(|gpu| {
+        share.resources.contains(&gpu.uuid) && body.machine.gpus.contains(gpu)
+    });
+    let problems = [
+        (share.resources.is_empty(), "it sells no resource"),
+        (!is_rising, "its resources are not in order, or repeat"),
+        (!has_its_gpus, "a GPU of its share is not among its resources and the machine's GPUs"),
+        (!body.prices.are_sane(), "a price is above a million dollars"),
+        (share.cpu_millicores == 0, "it gives no CPU time"),
+        (share.ram.0 == 0 || share.ram > body.machine.ram, "its memory is none, or more than there is"),
+        (body.limits.disk_max.0 == 0, "it allows no disk"),
+    ];
+    match problems.into_iter().find(|(is_so, _)| *is_so) {
+        Some((_, problem)) => Err(BookRefusal::BadOffer { offer: id, problem }),
+        None => Ok(()),
+    }
+}
