@@ -14,9 +14,10 @@ use libp2p::core::transport::ListenerId;
 use libp2p::swarm::{ConnectionId, SwarmEvent};
 use libp2p::{Multiaddr, PeerId, Swarm};
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 pub(crate) use self::commands::{Command, Snapshot, Stop};
+use self::events::{is_in_use, root_cause};
 use super::behaviour::Behaviour;
 use super::config::{Limits, NodeConfig, Role};
 use super::counters::NetCounters;
@@ -26,6 +27,8 @@ use super::reservations::Reservations;
 
 /// Connections that were told to close get this long to say goodbye.
 const GOODBYE: Duration = Duration::from_millis(500);
+const PORT_TRIES: u32 = 10;
+const PORT_PAUSE: Duration = Duration::from_millis(100);
 
 /// A dial that somebody waits for.
 struct Dial {
@@ -83,13 +86,7 @@ impl Driver {
         deadline: Duration,
     ) -> Result<(), NodeError> {
         for address in addresses {
-            let listener =
-                self.swarm
-                    .listen_on(address.clone())
-                    .map_err(|error| NodeError::Listen {
-                        address: address.clone(),
-                        reason: error.to_string(),
-                    })?;
+            let listener = self.listen_on(address).await?;
             self.starting.push((listener, address.clone()));
         }
         match timeout(deadline, self.all_listening()).await {
@@ -101,6 +98,25 @@ impl Driver {
                     reason: format!("not up within {deadline:?}"),
                 }),
             },
+        }
+    }
+
+    /// A node that was stopped a moment ago may hold its UDP port until its last goodbyes are through, so a port
+    /// in use is tried again for a short while.
+    async fn listen_on(&mut self, address: &Multiaddr) -> Result<ListenerId, NodeError> {
+        let mut tries = PORT_TRIES;
+        loop {
+            tries -= 1;
+            match self.swarm.listen_on(address.clone()) {
+                Ok(listener) => return Ok(listener),
+                Err(error) if tries > 0 && is_in_use(&error) => sleep(PORT_PAUSE).await,
+                Err(error) => {
+                    return Err(NodeError::Listen {
+                        address: address.clone(),
+                        reason: root_cause(&error),
+                    });
+                }
+            }
         }
     }
 
@@ -116,7 +132,7 @@ impl Driver {
             {
                 let reason = match reason {
                     Ok(()) => "it closed at once".to_owned(),
-                    Err(error) => error.to_string(),
+                    Err(error) => root_cause(error),
                 };
                 return Err(NodeError::Listen { address, reason });
             }

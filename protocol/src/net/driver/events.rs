@@ -1,10 +1,13 @@
 //! What libp2p says happened, and what follows from it. Nothing here waits.
 
 use std::collections::BTreeMap;
+use std::error::Error;
+use std::io;
 
 use libp2p::core::transport::ListenerId;
 use libp2p::swarm::{ConnectionId, DialError, ListenError, SwarmEvent};
 use libp2p::{Multiaddr, PeerId, connection_limits, identify, ping, relay};
+use rustix::io::Errno;
 
 use super::super::PROTOCOL_VERSION;
 use super::super::address::is_relayed;
@@ -204,11 +207,17 @@ pub(super) fn describe(error: &DialError) -> ConnectError {
     }
 }
 
-/// The innermost error: the outer ones of the transports only repeat each other.
-fn root_cause(error: &dyn std::error::Error) -> String {
-    let mut cause = error;
-    while let Some(source) = cause.source() {
-        cause = source;
-    }
-    cause.to_string()
+/// The innermost error that says something: the outer ones of the transports only repeat each other.
+pub(super) fn root_cause(error: &(dyn Error + 'static)) -> String {
+    std::iter::successors(Some(error), |error| (*error).source())
+        .map(ToString::to_string)
+        .filter(|text| !text.is_empty())
+        .last()
+        .unwrap_or_else(|| format!("{error:?}"))
+}
+
+/// Whether a listener failed because its port is taken. The library wraps the system's error so that only its text
+/// can be got at, so it is compared with what the system calls that error.
+pub(super) fn is_in_use(error: &(dyn Error + 'static)) -> bool {
+    root_cause(error) == io::Error::from(Errno::ADDRINUSE).to_string()
 }
