@@ -9,5 +9,8 @@
 
 pub mod core;
 
-pub mod access;
+pub mod hardware;
+pub mod journal;
 pub mod runtime;
+
+pub mod clock;

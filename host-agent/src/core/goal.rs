@@ -1,0 +1,231 @@
+//! What a broker's goal changes. It is said again every few seconds, so every rule here gives the same
+//! result the second time; and it is complete, so a lease that it does not name is to end.
+
+use crate::core::award::{self, Checked, Standing};
+use crate::core::capacity::Capacity;
+use crate::core::lease::{LeaseRecord, State};
+use crate::core::leases::{Change, Decision, GoalSeen, Leases, Note};
+use crate::core::meter::{Meter, Moment};
+use protocol::ids::{BrokerId, LeaseId};
+use protocol::lease::{Goal, LeaseGoal, RefusalReason, StopReason, Want};
+use protocol::units::Seconds;
+use std::collections::BTreeSet;
+
+/// A goal older than the last one is not followed, unless nothing was heard for this long: then the
+/// broker's clock, or its journal, was set back.
+pub const GOAL_MEMORY: Seconds = Seconds(60);
+
+/// The goal was overtaken by a newer one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Overtaken;
+
+impl Leases {
+    /// What `goal` of `broker` changes.
+    ///
+    /// # Errors
+    /// When a newer goal of this broker came before it.
+    pub fn decide_goal(
+        &self,
+        broker: BrokerId,
+        goal: &Goal,
+        standing: &Standing<'_>,
+        now: Moment,
+    ) -> Result<Decision, Overtaken> {
+        if self.is_overtaken(broker, goal, now) {
+            return Err(Overtaken);
+        }
+        let mut deciding = Deciding { leases: self, capacity: self.capacity().clone(), now };
+        let named: BTreeSet<LeaseId> = goal.leases.iter().map(|lease| lease.lease).collect();
+        let mut decision = Decision::default();
+        decision.notes.push(Note::Goal(
+            broker,
+            GoalSeen {
+                started_at: goal.started_at,
+                sequence: goal.sequence,
+                heard_at: now.wall,
+                leases: named.clone(),
+            },
+        ));
+        deciding.drop_unnamed(broker, &named, &mut decision);
+        for lease in in_order_of_receipt(goal) {
+            deciding.follow(broker, lease, standing, &mut decision);
+        }
+        Ok(decision)
+    }
+
+    fn is_overtaken(&self, broker: BrokerId, goal: &Goal, now: Moment) -> bool {
+        self.goal(broker).is_some_and(|seen| {
+            let recent = now.wall.since(seen.heard_at) < GOAL_MEMORY.millis();
+            recent && (goal.started_at, goal.sequence) < (seen.started_at, seen.sequence)
+        })
+    }
+}
+
+/// Who ordered first is served first, where two leases of one goal want the same resource.
+fn in_order_of_receipt(goal: &Goal) -> Vec<&LeaseGoal> {
+    let number = |lease: &&LeaseGoal| match lease.award.verify() {
+        Ok(award) => award.body().number,
+        // It is refused when it is checked.
+        Err(_) => u64::MAX,
+    };
+    let mut leases: Vec<&LeaseGoal> = goal.leases.iter().collect();
+    leases.sort_by_cached_key(number);
+    leases
+}
+
+/// One goal being decided: what it takes so far counts against what it takes next.
+struct Deciding<'a> {
+    leases: &'a Leases,
+    capacity: Capacity,
+    now: Moment,
+}
+
+impl Deciding<'_> {
+    /// What the broker does not name any more is to end.
+    fn drop_unnamed(
+        &mut self,
+        broker: BrokerId,
+        named: &BTreeSet<LeaseId>,
+        decision: &mut Decision,
+    ) {
+        let dropped = self.leases.records().values().filter(|record| {
+            record.broker == broker && record.want != Want::End && !named.contains(&record.lease)
+        });
+        for record in dropped {
+            let ending = LeaseRecord { want: Want::End, ..record.clone() };
+            decision.changes.push(Change::Lease(Box::new(ending)));
+        }
+    }
+
+    fn follow(
+        &mut self,
+        broker: BrokerId,
+        goal: &LeaseGoal,
+        standing: &Standing<'_>,
+        decision: &mut Decision,
+    ) {
+        match self.leases.record(goal.lease) {
+            // A lease id is a hash over its broker's key: another broker cannot name this one honestly.
+            Some(record) if record.broker != broker => {
+                let reason = RefusalReason::UnknownBroker;
+                decision.notes.push(Note::Refused(broker, goal.lease, reason));
+            }
+            Some(record) => {
+                if let Some(changed) = self.follow_known(record, goal.want) {
+                    decision.changes.push(Change::Lease(Box::new(changed)));
+                }
+            }
+            None => self.follow_new(broker, goal, standing, decision),
+        }
+    }
+
+    /// A lease that is on record: its wish may have changed, and a resumed run takes its resources again.
+    fn follow_known(&mut self, record: &LeaseRecord, want: Want) -> Option<LeaseRecord> {
+        if record.want == Want::End {
+            return None;
+        }
+        let wanted = LeaseRecord { want, ..record.clone() };
+        let resumed = match (&record.state, want) {
+            (State::Stopped { run, .. } | State::Failed { run, .. }, Want::Run(wanted_run))
+                if wanted_run > *run =>
+            {
+                Some(self.resumed(&wanted, wanted_run))
+            }
+            // Stopped and resumed before the stop had any effect: the same preparation goes on.
+            (State::Preparing { run, held, started_before }, Want::Run(wanted_run))
+                if wanted_run > *run =>
+            {
+                Some(wanted.in_state(State::Preparing {
+                    run: wanted_run,
+                    held: held.clone(),
+                    started_before: *started_before,
+                }))
+            }
+            (
+                State::Preparing { .. }
+                | State::Running { .. }
+                | State::Stopped { .. }
+                | State::Failed { .. }
+                | State::Gone { .. },
+                Want::Run(_) | Want::Stop | Want::End,
+            ) => None,
+        };
+        resumed.or_else(|| (record.want != want).then_some(wanted))
+    }
+
+    /// The next run of a lease that does not run: with its resources under new epochs, or without.
+    fn resumed(&mut self, record: &LeaseRecord, run: u32) -> LeaseRecord {
+        let started_before = record.state.started_before();
+        let taken =
+            self.capacity.take(record.lease, &record.share.resources, self.now.wall);
+        match taken {
+            Ok(held) => {
+                self.capacity.set_holdings(record.lease, &held);
+                LeaseRecord {
+                    meter: record.meter.next_run(self.now),
+                    ..record.in_state(State::Preparing { run, held, started_before })
+                }
+            }
+            Err(_) => record.in_state(State::Stopped {
+                run,
+                reason: StopReason::ResourceTaken,
+                started_before,
+            }),
+        }
+    }
+
+    fn follow_new(
+        &mut self,
+        broker: BrokerId,
+        goal: &LeaseGoal,
+        standing: &Standing<'_>,
+        decision: &mut Decision,
+    ) {
+        if let Some((_, reason)) = self.leases.refused().get(&goal.lease) {
+            decision.notes.push(Note::Refused(broker, goal.lease, reason.clone()));
+            return;
+        }
+        match goal.want {
+            Want::Run(1) => match self.taken(broker, goal, standing) {
+                Ok(record) => decision.changes.push(Change::Lease(Box::new(record))),
+                Err(reason) => decision.notes.push(Note::Refused(broker, goal.lease, reason)),
+            },
+            // It ran before, and this host has nothing of it.
+            Want::Run(_) | Want::Stop | Want::End => {
+                decision.notes.push(Note::Unknown(broker, goal.lease));
+            }
+        }
+    }
+
+    fn taken(
+        &mut self,
+        broker: BrokerId,
+        goal: &LeaseGoal,
+        standing: &Standing<'_>,
+    ) -> Result<LeaseRecord, RefusalReason> {
+        let host = self.leases.host();
+        let Checked { order, renter, award: _, listed } =
+            award::check(host, broker, goal, standing, self.now.wall)?;
+        let held = self
+            .capacity
+            .take(goal.lease, &listed.offer.share.resources, self.now.wall)
+            .map_err(|_| RefusalReason::Taken)?;
+        self.capacity.set_holdings(goal.lease, &held);
+        Ok(LeaseRecord {
+            lease: goal.lease,
+            broker,
+            renter,
+            signed_order: goal.order.clone(),
+            order,
+            award: goal.award.clone(),
+            share: listed.offer.share.clone(),
+            limits: listed.offer.limits,
+            network: listed.offer.machine.network,
+            taken_at: self.now.wall,
+            want: goal.want,
+            state: State::Preparing { run: 1, held, started_before: None },
+            meter: Meter::new(self.now),
+            sequence: 0,
+        })
+    }
+}

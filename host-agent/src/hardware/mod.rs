@@ -1,0 +1,108 @@
+//! What this machine is, measured and never typed in: processor, memory, system, disk, GPUs. It decides
+//! nothing about what is offered, and no probe that fails or hangs takes the agent with it.
+//!
+//! * [`this`]: the machine that the agent runs on. [`sim`]: one that is made up, for tests.
+//! * [`processor`], [`system`]: the kernel's small text files. [`disk`]: the file system.
+//! * [`nvidia`]: GPUs, through the driver's own library where there is one.
+
+pub mod sim;
+pub mod this;
+
+pub mod disk;
+pub mod nvidia;
+pub mod processor;
+pub mod system;
+
+use crate::runtime::EngineFacts;
+use disk::Disk;
+use nvidia::Nvidia;
+use processor::Processor;
+use protocol::bounded::{List, Text};
+use protocol::machine::{ContainerNetwork, Machine};
+use protocol::units::Bytes;
+use std::future::Future;
+use std::path::{Path, PathBuf};
+use system::System;
+
+/// A machine that can be measured.
+pub trait Hardware: Send + Sync + 'static {
+    /// Everything but the disk, measured now.
+    fn measure(&self) -> impl Future<Output = Result<Measured, HardwareError>> + Send;
+
+    /// The file system that `path` is on, measured now.
+    ///
+    /// # Errors
+    /// When the system does not say.
+    fn disk(&self, path: &Path) -> Result<Disk, HardwareError>;
+}
+
+/// Why something could not be measured.
+#[derive(Debug, thiserror::Error)]
+pub enum HardwareError {
+    /// A file of the kernel's cannot be read.
+    #[error("could not read {path}")]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: std::io::Error,
+    },
+    /// It does not say what it should.
+    #[error("{path} does not say {what}")]
+    Missing {
+        /// Which.
+        path: PathBuf,
+        /// What was looked for.
+        what: &'static str,
+    },
+    /// The file system of a path cannot be looked at.
+    #[error("could not look at the file system of {path}")]
+    FileSystem {
+        /// The path.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: std::io::Error,
+    },
+}
+
+/// A machine without its disk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Measured {
+    /// Its processors.
+    pub processor: Processor,
+    /// RAM in all.
+    pub ram: Bytes,
+    /// Operating system and kernel.
+    pub system: System,
+    /// Its NVIDIA GPUs, or why there are none.
+    pub nvidia: Nvidia,
+}
+
+/// The machine as offers describe it.
+#[must_use]
+pub fn machine(
+    measured: &Measured,
+    disk: Disk,
+    engine: &EngineFacts,
+    network: ContainerNetwork,
+) -> Machine {
+    Machine {
+        cpu_model: Text::cut(&measured.processor.model),
+        architecture: Text::cut(&measured.system.architecture),
+        // The engine refuses more than it was given itself.
+        cpu_cores: measured.processor.cores.min(engine.cpu_cores.max(1)),
+        has_avx: measured.processor.has_avx,
+        ram: measured.ram,
+        disk_total: disk.total,
+        disk_free: disk.free,
+        disk_enforced: engine.disk_quota,
+        system: Text::cut(&measured.system.name),
+        kernel: Text::cut(&measured.system.kernel),
+        engine: Text::cut(&engine.version),
+        runtime: Text::cut(&engine.runtime),
+        network,
+        gpus: List::first(measured.nvidia.gpus().iter().cloned()),
+    }
+}
