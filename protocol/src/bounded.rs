@@ -38,10 +38,18 @@ impl<const N: usize> Text<N> {
     pub fn new(text: impl Into<String>) -> Result<Self, BoundError> {
         let text = text.into();
         if text.len() > N {
-            return Err(BoundError::TooLong { length: text.len(), maximum: N });
+            return Err(BoundError::TooLong {
+                length: text.len(),
+                maximum: N,
+            });
         }
-        match text.chars().find(|c| c.is_control() && !matches!(c, '\n' | '\t')) {
-            Some(control) => Err(BoundError::Control { code: u32::from(control) }),
+        match text
+            .chars()
+            .find(|c| c.is_control() && !matches!(c, '\n' | '\t'))
+        {
+            Some(control) => Err(BoundError::Control {
+                code: u32::from(control),
+            }),
             None => Ok(Self(text)),
         }
     }
@@ -114,7 +122,10 @@ impl<T, const N: usize> List<T, N> {
     /// When there are more than `N`.
     pub fn new(items: Vec<T>) -> Result<Self, BoundError> {
         if items.len() > N {
-            return Err(BoundError::TooLong { length: items.len(), maximum: N });
+            return Err(BoundError::TooLong {
+                length: items.len(),
+                maximum: N,
+            });
         }
         Ok(Self(items))
     }
@@ -177,7 +188,10 @@ impl<'de, T: Deserialize<'de>, const N: usize> Visitor<'de> for ListVisitor<T, N
         let mut items = Vec::new();
         while let Some(item) = sequence.next_element()? {
             if items.len() == N {
-                return Err(A::Error::custom(BoundError::TooLong { length: N + 1, maximum: N }));
+                return Err(A::Error::custom(BoundError::TooLong {
+                    length: N + 1,
+                    maximum: N,
+                }));
             }
             items.push(item);
         }
@@ -202,7 +216,10 @@ impl<const N: usize> Blob<N> {
     /// When there are more than `N` bytes.
     pub fn new(bytes: Vec<u8>) -> Result<Self, BoundError> {
         if bytes.len() > N {
-            return Err(BoundError::TooLong { length: bytes.len(), maximum: N });
+            return Err(BoundError::TooLong {
+                length: bytes.len(),
+                maximum: N,
+            });
         }
         Ok(Self(bytes))
     }

@@ -50,11 +50,16 @@ fn configuration() -> impl bincode::config::Config {
 /// # Errors
 /// When it is larger than a message may be, or holds what the encoding has no form for.
 pub fn encode<T: Serialize>(value: &T) -> Result<Vec<u8>, CodecError> {
-    let bytes = bincode::serde::encode_to_vec(value, configuration())
-        .map_err(|error| CodecError::Malformed { reason: error.to_string() })?;
+    let bytes = bincode::serde::encode_to_vec(value, configuration()).map_err(|error| {
+        CodecError::Malformed {
+            reason: error.to_string(),
+        }
+    })?;
     // The limit of the configuration guards decoding only.
     if bytes.len() > MESSAGE_BYTES_MAX {
-        return Err(CodecError::TooBig { length: bytes.len() });
+        return Err(CodecError::TooBig {
+            length: bytes.len(),
+        });
     }
     Ok(bytes)
 }
@@ -65,12 +70,20 @@ pub fn encode<T: Serialize>(value: &T) -> Result<Vec<u8>, CodecError> {
 /// When the bytes are too many, malformed, followed by others, or not canonical.
 pub fn decode<T: Serialize + DeserializeOwned>(bytes: &[u8]) -> Result<T, CodecError> {
     if bytes.len() > MESSAGE_BYTES_MAX {
-        return Err(CodecError::TooBig { length: bytes.len() });
+        return Err(CodecError::TooBig {
+            length: bytes.len(),
+        });
     }
-    let (value, used) = bincode::serde::decode_from_slice(bytes, configuration())
-        .map_err(|error| CodecError::Malformed { reason: error.to_string() })?;
+    let (value, used) =
+        bincode::serde::decode_from_slice(bytes, configuration()).map_err(|error| {
+            CodecError::Malformed {
+                reason: error.to_string(),
+            }
+        })?;
     if used != bytes.len() {
-        return Err(CodecError::Trailing { extra: bytes.len() - used });
+        return Err(CodecError::Trailing {
+            extra: bytes.len() - used,
+        });
     }
     if encode(&value)? != bytes {
         return Err(CodecError::NotCanonical);
@@ -93,18 +106,33 @@ mod tests {
     fn an_allocation_bomb_is_an_error() {
         // A length of 2^62 with nothing behind it.
         let bomb = [0, 0, 0, 0, 0, 0, 0, 64];
-        assert!(matches!(decode::<Blob<64>>(&bomb), Err(CodecError::Malformed { .. })));
-        assert!(matches!(decode::<Text<64>>(&bomb), Err(CodecError::Malformed { .. })));
-        assert!(matches!(decode::<List<u64, 64>>(&bomb), Err(CodecError::Malformed { .. })));
+        assert!(matches!(
+            decode::<Blob<64>>(&bomb),
+            Err(CodecError::Malformed { .. })
+        ));
+        assert!(matches!(
+            decode::<Text<64>>(&bomb),
+            Err(CodecError::Malformed { .. })
+        ));
+        assert!(matches!(
+            decode::<List<u64, 64>>(&bomb),
+            Err(CodecError::Malformed { .. })
+        ));
     }
 
     #[test]
     fn trailing_oversized_and_over_bound_are_refused() {
-        assert_eq!(decode::<u8>(&[1, 2]), Err(CodecError::Trailing { extra: 1 }));
+        assert_eq!(
+            decode::<u8>(&[1, 2]),
+            Err(CodecError::Trailing { extra: 1 })
+        );
         let big = vec![0; MESSAGE_BYTES_MAX + 1];
         assert!(matches!(decode::<u8>(&big), Err(CodecError::TooBig { .. })));
         let three = encode(&vec![1_u8, 2, 3]).unwrap();
-        assert!(matches!(decode::<List<u8, 2>>(&three), Err(CodecError::Malformed { .. })));
+        assert!(matches!(
+            decode::<List<u8, 2>>(&three),
+            Err(CodecError::Malformed { .. })
+        ));
         assert!(decode::<List<u8, 3>>(&three).is_ok());
     }
 

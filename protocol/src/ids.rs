@@ -27,7 +27,9 @@ pub enum IdError {
         prefix: &'static str,
     },
     /// The rest is not base32 of the right length.
-    #[error("'{text}' is not a whole {kind}: {characters} letters and digits are wanted after '{prefix}'")]
+    #[error(
+        "'{text}' is not a whole {kind}: {characters} letters and digits are wanted after '{prefix}'"
+    )]
     Body {
         /// What was typed.
         text: String,
@@ -233,25 +235,40 @@ mod tests {
     #[test]
     fn base32_is_crockfords() {
         // 16 zero bytes are 26 zeros; 0xff.. is 25 z and the three last bits 111 padded to 11100 = w.
-        assert_eq!(LeaseId::from_bytes([0; 16]).to_string(), format!("l-{}", "0".repeat(26)));
-        assert_eq!(LeaseId::from_bytes([255; 16]).to_string(), format!("l-{}w", "z".repeat(25)));
+        assert_eq!(
+            LeaseId::from_bytes([0; 16]).to_string(),
+            format!("l-{}", "0".repeat(26))
+        );
+        assert_eq!(
+            LeaseId::from_bytes([255; 16]).to_string(),
+            format!("l-{}w", "z".repeat(25))
+        );
     }
 
     #[test]
     fn text_and_back() {
         let id = OfferId::from_bytes(*b"0123456789abcdef");
         assert_eq!(id.to_string().parse(), Ok(id));
-        assert_eq!(id.to_string().to_uppercase().replace("O-", "o-").parse(), Ok(id));
+        assert_eq!(
+            id.to_string().to_uppercase().replace("O-", "o-").parse(),
+            Ok(id)
+        );
     }
 
     #[test]
     fn another_kind_a_short_text_and_stray_bits_are_refused() {
         let id = OfferId::from_bytes([255; 16]).to_string();
         assert!(matches!(id.parse::<LeaseId>(), Err(IdError::Prefix { .. })));
-        assert!(matches!(id[..10].parse::<OfferId>(), Err(IdError::Body { .. })));
+        assert!(matches!(
+            id[..10].parse::<OfferId>(),
+            Err(IdError::Body { .. })
+        ));
         // The last character carries three bits; z would set five.
         let stray = format!("{}z", &id[..id.len() - 1]);
-        assert!(matches!(stray.parse::<OfferId>(), Err(IdError::Body { .. })));
+        assert!(matches!(
+            stray.parse::<OfferId>(),
+            Err(IdError::Body { .. })
+        ));
     }
 
     #[test]

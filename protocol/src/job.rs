@@ -45,7 +45,9 @@ impl FromStr for PinnedImage {
     type Err = ImageError;
 
     fn from_str(text: &str) -> Result<Self, ImageError> {
-        let wrong = || ImageError { text: text.to_owned() };
+        let wrong = || ImageError {
+            text: text.to_owned(),
+        };
         let (name, digits) = text.split_once("@sha256:").ok_or_else(wrong)?;
         let is_name_character =
             |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "._-/:".contains(c);
@@ -60,7 +62,10 @@ impl FromStr for PinnedImage {
             }
             *byte = u8::from_str_radix(pair, 16).map_err(|_| wrong())?;
         }
-        Ok(Self { name: Text::new(name).map_err(|_| wrong())?, sha256 })
+        Ok(Self {
+            name: Text::new(name).map_err(|_| wrong())?,
+            sha256,
+        })
     }
 }
 

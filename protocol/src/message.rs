@@ -38,7 +38,10 @@ struct Versioned<T> {
 /// # Errors
 /// When it is larger than a message may be.
 pub fn encode<T: Serialize>(body: &T) -> Result<Vec<u8>, CodecError> {
-    codec::encode(&Versioned { version: MESSAGE_VERSION, body })
+    codec::encode(&Versioned {
+        version: MESSAGE_VERSION,
+        body,
+    })
 }
 
 /// The message that `bytes` are.
@@ -46,7 +49,10 @@ pub fn encode<T: Serialize>(body: &T) -> Result<Vec<u8>, CodecError> {
 /// # Errors
 /// When they are not one of this version.
 pub fn decode<T: Serialize + DeserializeOwned>(bytes: &[u8]) -> Result<T, CodecError> {
-    let version = bytes.get(..2).and_then(|two| two.try_into().ok()).map(u16::from_le_bytes);
+    let version = bytes
+        .get(..2)
+        .and_then(|two| two.try_into().ok())
+        .map(u16::from_le_bytes);
     if let Some(version) = version.filter(|version| *version != MESSAGE_VERSION) {
         let reason = format!("version {version}; this program speaks {MESSAGE_VERSION}");
         return Err(CodecError::Malformed { reason });

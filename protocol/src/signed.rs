@@ -168,10 +168,20 @@ impl<T: Statement> Signed<T> {
         let signature = key.sign(&signing_input(T::TYPE, &bytes));
         let length = bytes.len();
         let payload_bytes = Blob::new(bytes).map_err(|_| CodecError::TooBig { length })?;
-        let signature =
-            SignatureBytes { r: *signature.r_bytes(), s: *signature.s_bytes() };
-        let signed = Self { payload: payload_bytes, signature, statement: PhantomData };
-        Ok(Verified { header, body: payload.body, signed })
+        let signature = SignatureBytes {
+            r: *signature.r_bytes(),
+            s: *signature.s_bytes(),
+        };
+        let signed = Self {
+            payload: payload_bytes,
+            signature,
+            statement: PhantomData,
+        };
+        Ok(Verified {
+            header,
+            body: payload.body,
+            signed,
+        })
     }
 
     /// Checks signature, form and signer's key; nothing about time or audience.
@@ -185,9 +195,15 @@ impl<T: Statement> Signed<T> {
             .map_err(|_| SignatureError::Signature)?;
         let payload: Payload<T> = codec::decode(&self.payload)?;
         if payload.header.version != ENVELOPE_VERSION {
-            return Err(SignatureError::Version { version: payload.header.version });
+            return Err(SignatureError::Version {
+                version: payload.header.version,
+            });
         }
-        Ok(Verified { header: payload.header, body: payload.body, signed: self.clone() })
+        Ok(Verified {
+            header: payload.header,
+            body: payload.body,
+            signed: self.clone(),
+        })
     }
 
     /// Checks all that [`Self::verify`] does, and that it is for `me` (or anyone) and may be acted on `now`.
@@ -200,7 +216,12 @@ impl<T: Statement> Signed<T> {
         now: Timestamp,
     ) -> Result<Verified<T>, SignatureError> {
         let verified = self.verify()?;
-        let Header { audience, issued, expires, .. } = verified.header;
+        let Header {
+            audience,
+            issued,
+            expires,
+            ..
+        } = verified.header;
         if audience != ANYONE && audience != me {
             return Err(SignatureError::Audience { audience });
         }
@@ -209,11 +230,15 @@ impl<T: Statement> Signed<T> {
             return Err(SignatureError::FromTheFuture { ahead_ms: ahead.0 });
         }
         if expires <= now {
-            return Err(SignatureError::Expired { ago_ms: now.since(expires).0 });
+            return Err(SignatureError::Expired {
+                ago_ms: now.since(expires).0,
+            });
         }
         let validity = expires.since(issued);
         if validity > VALIDITY_MAX.millis() {
-            return Err(SignatureError::ValidTooLong { validity_ms: validity.0 });
+            return Err(SignatureError::ValidTooLong {
+                validity_ms: validity.0,
+            });
         }
         Ok(verified)
     }
@@ -227,7 +252,11 @@ impl<T: Statement> Signed<T> {
     /// When the bytes are not what was stored.
     pub fn reopen(&self) -> Result<Verified<T>, CodecError> {
         let payload: Payload<T> = codec::decode(&self.payload)?;
-        Ok(Verified { header: payload.header, body: payload.body, signed: self.clone() })
+        Ok(Verified {
+            header: payload.header,
+            body: payload.body,
+            signed: self.clone(),
+        })
     }
 }
 
@@ -307,9 +336,11 @@ fn signing_input(statement: &str, payload: &[u8]) -> Vec<u8> {
 /// The key named in the payload's header, if it is one a signature of which means something: a key of
 /// small order has signatures that verify for every message, and a second encoding would be a second name.
 fn signer_key(payload: &[u8]) -> Result<VerifyingKey, SignatureError> {
-    let bytes: [u8; 32] =
-        payload.get(2..34).and_then(|part| part.try_into().ok()).ok_or_else(|| {
-            CodecError::Malformed { reason: "too short for a statement".to_owned() }
+    let bytes: [u8; 32] = payload
+        .get(2..34)
+        .and_then(|part| part.try_into().ok())
+        .ok_or_else(|| CodecError::Malformed {
+            reason: "too short for a statement".to_owned(),
         })?;
     let key = VerifyingKey::from_bytes(&bytes).map_err(|_| SignatureError::WeakKey)?;
     if key.is_weak() || key.to_edwards().compress().to_bytes() != bytes {

@@ -73,20 +73,29 @@ pub fn storage_due(price: PricePerGbMonth, disk: Bytes, elapsed: Millis) -> Micr
     // Price and size alone fit; with a time of centuries the product saturates, where nobody could pay.
     let rate = u128::from(price.0) * u128::from(disk.0);
     let product = rate.saturating_mul(u128::from(elapsed.0));
-    floor(product, u128::from(BYTES_PER_GB) * u128::from(SECONDS_PER_MONTH) * 1000)
+    floor(
+        product,
+        u128::from(BYTES_PER_GB) * u128::from(SECONDS_PER_MONTH) * 1000,
+    )
 }
 
 /// What is due for `traffic`: `floor(bytes × price / 10⁹)`.
 #[must_use]
 pub fn traffic_due(price: PricePerGb, traffic: Bytes) -> MicroUsd {
-    floor(u128::from(price.0) * u128::from(traffic.0), u128::from(BYTES_PER_GB))
+    floor(
+        u128::from(price.0) * u128::from(traffic.0),
+        u128::from(BYTES_PER_GB),
+    )
 }
 
 /// The broker's part of `gross`: `floor(gross × bps / 10 000)`; the host gets the rest.
 #[must_use]
 pub fn fee_of(gross: MicroUsd, fee: BasisPoints) -> MicroUsd {
     let gross = u128::try_from(gross.0).unwrap_or(0);
-    floor(gross * u128::from(fee.0.min(BasisPoints::WHOLE.0)), u128::from(BasisPoints::WHOLE.0))
+    floor(
+        gross * u128::from(fee.0.min(BasisPoints::WHOLE.0)),
+        u128::from(BasisPoints::WHOLE.0),
+    )
 }
 
 fn floor(product: u128, divisor: u128) -> MicroUsd {

@@ -108,7 +108,9 @@ pub enum TunnelRefusal {
     #[error("{0}")]
     CommandUnknown(Detail),
     /// There is no shell in the image.
-    #[error("the image has no shell: name a program that it has, with `feira exec NAME -- PROGRAM`")]
+    #[error(
+        "the image has no shell: name a program that it has, with `feira exec NAME -- PROGRAM`"
+    )]
     NoShell,
     /// The engine failed.
     #[error("the host's container engine failed: {0}")]

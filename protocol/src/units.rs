@@ -93,7 +93,9 @@ impl FromStr for MicroUsd {
     type Err = AmountError;
 
     fn from_str(text: &str) -> Result<Self, AmountError> {
-        parse_amount(text).map(Self).ok_or_else(|| AmountError { text: text.to_owned() })
+        parse_amount(text).map(Self).ok_or_else(|| AmountError {
+            text: text.to_owned(),
+        })
     }
 }
 
@@ -108,7 +110,11 @@ fn parse_amount(text: &str) -> Option<i64> {
     if !all_digits(whole) || !all_digits(fraction) {
         return None;
     }
-    let whole: i64 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
+    let whole: i64 = if whole.is_empty() {
+        0
+    } else {
+        whole.parse().ok()?
+    };
     let fraction: i64 = format!("{fraction:0<6}").parse().ok()?;
     whole.checked_mul(MICRO_PER_USD)?.checked_add(fraction)
 }
@@ -279,7 +285,11 @@ impl Bytes {
 impl fmt::Display for Bytes {
     /// Decimal units with one place: `7.4 GB`, `812 kB`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let units = [(1_000_000_000_000, "TB"), (1_000_000_000, "GB"), (1_000_000, "MB")];
+        let units = [
+            (1_000_000_000_000, "TB"),
+            (1_000_000_000, "GB"),
+            (1_000_000, "MB"),
+        ];
         for (size, name) in units {
             if self.0 >= size {
                 let tenths = self.0 / (size / 10);
@@ -303,7 +313,16 @@ mod tests {
         assert_eq!(read("0.35"), Ok(350_000));
         assert_eq!(read("$12"), Ok(12_000_000));
         assert_eq!(read(".000001"), Ok(1));
-        for wrong in ["", ".", "-1", "1.0000001", "1e3", "0,35", "NaN", "99999999999999"] {
+        for wrong in [
+            "",
+            ".",
+            "-1",
+            "1.0000001",
+            "1e3",
+            "0,35",
+            "NaN",
+            "99999999999999",
+        ] {
             assert!(read(wrong).is_err(), "{wrong} was accepted");
         }
     }

@@ -156,14 +156,39 @@ impl Receipt {
     pub fn check(&self) -> Result<(), ReceiptError> {
         let due = amounts_due(&self.prices, self.disk, &self.usage);
         let components = [
-            ("compute", self.amounts.compute, due.compute, format!("{} ms", self.usage.running.0)),
-            ("storage", self.amounts.storage, due.storage, format!("{} ms", self.usage.stored.0)),
-            ("upload", self.amounts.upload, due.upload, self.usage.uploaded.to_string()),
-            ("download", self.amounts.download, due.download, self.usage.downloaded.to_string()),
+            (
+                "compute",
+                self.amounts.compute,
+                due.compute,
+                format!("{} ms", self.usage.running.0),
+            ),
+            (
+                "storage",
+                self.amounts.storage,
+                due.storage,
+                format!("{} ms", self.usage.stored.0),
+            ),
+            (
+                "upload",
+                self.amounts.upload,
+                due.upload,
+                self.usage.uploaded.to_string(),
+            ),
+            (
+                "download",
+                self.amounts.download,
+                due.download,
+                self.usage.downloaded.to_string(),
+            ),
         ];
         for (component, stated, due, usage) in components {
             if stated > due || stated < MicroUsd::ZERO {
-                return Err(ReceiptError::Overcharged { component, stated, due, usage });
+                return Err(ReceiptError::Overcharged {
+                    component,
+                    stated,
+                    due,
+                    usage,
+                });
             }
         }
         if self.usage.running > self.meters.running {
@@ -178,7 +203,11 @@ impl Receipt {
             ("the total", self.total, total),
             ("the sum of the parts", self.amounts.total(), total),
             ("the broker's fee", self.fee, fee),
-            ("the host's share", self.host_share, total.saturating_sub(fee)),
+            (
+                "the host's share",
+                self.host_share,
+                total.saturating_sub(fee),
+            ),
         ];
         for (what, stated, due) in sums {
             if stated != due {

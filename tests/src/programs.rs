@@ -10,7 +10,10 @@ use std::time::Duration;
 /// When the executable's own path is unknown.
 #[must_use]
 pub fn program(name: &str) -> PathBuf {
-    #[expect(clippy::disallowed_methods, reason = "tests are told by scripts where to look")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "tests are told by scripts where to look"
+    )]
     let folder = std::env::var("FEIRA_BIN_DIR").map(PathBuf::from);
     folder
         .unwrap_or_else(|_| {
@@ -24,7 +27,10 @@ pub fn program(name: &str) -> PathBuf {
 /// The loopback registry that holds the test images.
 #[must_use]
 pub fn registry() -> String {
-    #[expect(clippy::disallowed_methods, reason = "tests are told by scripts where to look")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "tests are told by scripts where to look"
+    )]
     std::env::var("FEIRA_TEST_REGISTRY").unwrap_or_else(|_| "127.0.0.1:5000".to_owned())
 }
 
@@ -70,7 +76,10 @@ impl Said {
     #[track_caller]
     #[must_use]
     pub fn says(self, words: &str) -> Self {
-        assert!(self.err.contains(words) || self.out.contains(words), "no '{words}' in {self}");
+        assert!(
+            self.err.contains(words) || self.out.contains(words),
+            "no '{words}' in {self}"
+        );
         self
     }
 
@@ -122,13 +131,23 @@ pub fn run_with_input(command: &mut Command, input: &[u8], limit: Duration) -> S
     use std::io::Write;
     let line = line_of(command);
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    command.stdin(if input.is_empty() { Stdio::null() } else { Stdio::piped() });
-    let mut child = command.spawn().unwrap_or_else(|error| panic!("{line}: {error}"));
+    command.stdin(if input.is_empty() {
+        Stdio::null()
+    } else {
+        Stdio::piped()
+    });
+    let mut child = command
+        .spawn()
+        .unwrap_or_else(|error| panic!("{line}: {error}"));
     if let Some(mut stdin) = child.stdin.take() {
         // A program that ends early closes its end; what it said tells why.
         let _ = stdin.write_all(input);
     }
-    let Output { status, stdout, stderr } = wait_within(child, limit, &line);
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = wait_within(child, limit, &line);
     Said {
         line,
         code: status.code().unwrap_or(-1),
@@ -162,7 +181,9 @@ fn wait_within(child: Child, limit: Duration, line: &str) -> Output {
 /// # Panics
 /// When `kill` cannot be run.
 pub fn signal(pid: u32, name: &str) {
-    let status = Command::new("kill").args(["-s", name, &pid.to_string()]).status();
+    let status = Command::new("kill")
+        .args(["-s", name, &pid.to_string()])
+        .status();
     status.expect("kill");
 }
 
@@ -174,7 +195,9 @@ pub fn signal(pid: u32, name: &str) {
 #[must_use]
 pub fn wait_for_lines(path: &Path, limit: Duration) -> Vec<String> {
     wait_for(&format!("{}", path.display()), limit, || {
-        let text = std::fs::read_to_string(path).ok().filter(|text| text.ends_with('\n'))?;
+        let text = std::fs::read_to_string(path)
+            .ok()
+            .filter(|text| text.ends_with('\n'))?;
         Some(text.lines().map(str::to_owned).collect())
     })
 }

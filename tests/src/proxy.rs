@@ -40,7 +40,11 @@ impl Proxy {
                 }
             }
         });
-        Self { address, cut, stopped }
+        Self {
+            address,
+            cut,
+            stopped,
+        }
     }
 
     /// Where it listens.
@@ -74,7 +78,9 @@ fn forward(client: TcpStream, server: TcpStream, cut: &Arc<AtomicBool>) {
         (server.try_clone(), client.try_clone()),
     ];
     for (from, to) in pairs {
-        let (Ok(from), Ok(to)) = (from, to) else { return };
+        let (Ok(from), Ok(to)) = (from, to) else {
+            return;
+        };
         let cut = cut.clone();
         std::thread::spawn(move || copy(from, to, &cut));
     }

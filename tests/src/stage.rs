@@ -44,7 +44,9 @@ impl Running {
     #[track_caller]
     pub fn terminate(&mut self) -> Option<i32> {
         signal(self.pid(), "TERM");
-        let status = wait_for("a program to stop", READY, || self.child.try_wait().ok().flatten());
+        let status = wait_for("a program to stop", READY, || {
+            self.child.try_wait().ok().flatten()
+        });
         status.code()
     }
 }
@@ -107,14 +109,23 @@ impl Stage {
     /// When there is no temporary folder.
     #[must_use]
     pub fn new() -> Self {
-        let folder = tempfile::Builder::new().prefix("feira").tempdir().expect("a folder");
-        Self { folder, docker: None }
+        let folder = tempfile::Builder::new()
+            .prefix("feira")
+            .tempdir()
+            .expect("a folder");
+        Self {
+            folder,
+            docker: None,
+        }
     }
 
     /// An empty stage whose hosts use the engine at this socket.
     #[must_use]
     pub fn on_engine(socket: &Path) -> Self {
-        Self { docker: Some(socket.to_owned()), ..Self::new() }
+        Self {
+            docker: Some(socket.to_owned()),
+            ..Self::new()
+        }
     }
 
     /// Its folder.
@@ -132,13 +143,20 @@ impl Stage {
         let port = free_port();
         let listen = format!("/ip4/127.0.0.1/tcp/{port}");
         let mut init = Command::new(program("feira-broker"));
-        init.args(["init", "--name", name, "--listen", &listen, "--data"]).arg(&data);
+        init.args(["init", "--name", name, "--listen", &listen, "--data"])
+            .arg(&data);
         let _ = run_within(&mut init, COMMAND).ok();
         set_lines(&data.join("broker.toml"), settings);
         let ready = self.folder().join(format!("{name}.ready"));
         let log = self.folder().join(format!("{name}.log"));
-        let mut broker =
-            Broker { data, port, ready, log, running: None, address: String::new() };
+        let mut broker = Broker {
+            data,
+            port,
+            ready,
+            log,
+            running: None,
+            address: String::new(),
+        };
         broker.start();
         broker
     }
@@ -161,7 +179,12 @@ impl Stage {
     pub fn unlisted_host(&self, name: &str, brokers: &[&str]) -> Host {
         let data = self.folder().join(name);
         let log = self.folder().join(format!("{name}.log"));
-        let host = Host { data, docker: self.docker.clone(), log, running: None };
+        let host = Host {
+            data,
+            docker: self.docker.clone(),
+            log,
+            running: None,
+        };
         let mut arguments = vec!["init"];
         for broker in brokers {
             arguments.extend_from_slice(&["--broker", broker]);
@@ -174,13 +197,19 @@ impl Stage {
     #[track_caller]
     #[must_use]
     pub fn renter(&self, name: &str, brokers: &[&str]) -> Renter {
-        let mut renter = Renter { home: self.folder().join(name), id: String::new() };
+        let mut renter = Renter {
+            home: self.folder().join(name),
+            id: String::new(),
+        };
         let mut arguments = vec!["init", "--yes", "--json"];
         for broker in brokers {
             arguments.extend_from_slice(&["--broker", broker]);
         }
         let said = renter.feira(&arguments).ok();
-        renter.id = said.json()["renter"].as_str().expect("a renter id").to_owned();
+        renter.id = said.json()["renter"]
+            .as_str()
+            .expect("a renter id")
+            .to_owned();
         renter
     }
 }
@@ -197,10 +226,17 @@ impl Broker {
     pub fn start(&mut self) {
         let _ = std::fs::remove_file(&self.ready);
         let mut command = Command::new(program("feira-broker"));
-        command.arg("run").arg("--data").arg(&self.data).arg("--ready-file").arg(&self.ready);
+        command
+            .arg("run")
+            .arg("--data")
+            .arg(&self.data)
+            .arg("--ready-file")
+            .arg(&self.ready);
         self.running = Some(spawn(&mut command, &self.log));
         let lines = wait_for_lines(&self.ready, READY);
-        let tcp = lines.iter().find(|line| line.contains("/tcp/") && line.contains("/p2p/"));
+        let tcp = lines
+            .iter()
+            .find(|line| line.contains("/tcp/") && line.contains("/p2p/"));
         self.address = tcp.expect("a TCP address").clone();
     }
 
@@ -218,7 +254,10 @@ impl Broker {
     /// Its address through another port: a proxy's.
     #[must_use]
     pub fn address_through(&self, proxy: SocketAddr) -> String {
-        self.address.replace(&format!("/tcp/{}", self.port), &format!("/tcp/{}", proxy.port()))
+        self.address.replace(
+            &format!("/tcp/{}", self.port),
+            &format!("/tcp/{}", proxy.port()),
+        )
     }
 
     /// Runs an operator's command.
@@ -266,7 +305,10 @@ impl Host {
     #[track_caller]
     pub fn command(&self, arguments: &[&str]) -> Said {
         let mut command = self.prepared();
-        run_within(command.args(arguments).arg("--data").arg(&self.data), COMMAND)
+        run_within(
+            command.args(arguments).arg("--data").arg(&self.data),
+            COMMAND,
+        )
     }
 
     fn prepared(&self) -> Command {
@@ -324,8 +366,17 @@ impl Renter {
     #[track_caller]
     pub fn rent(&self, name: &str, more: &[&str]) -> Said {
         let image = format!("{}/feira-demo:1", programs::registry());
-        let mut arguments =
-            vec!["rent", "--name", name, "--image", &image, "--yes", "--max-price", "5", "--json"];
+        let mut arguments = vec![
+            "rent",
+            "--name",
+            name,
+            "--image",
+            &image,
+            "--yes",
+            "--max-price",
+            "5",
+            "--json",
+        ];
         arguments.extend_from_slice(more);
         if !more.contains(&"--budget") {
             arguments.splice(1..1, ["--budget", "5"]);
@@ -361,16 +412,29 @@ impl Renter {
 #[must_use]
 pub fn containers_of_lease(lease: &str) -> Vec<String> {
     let mut command = Command::new("docker");
-    command.args(["ps", "-aq", "--no-trunc", "--filter"]).arg(format!("label=feira.lease={lease}"));
+    command
+        .args(["ps", "-aq", "--no-trunc", "--filter"])
+        .arg(format!("label=feira.lease={lease}"));
     let said = run_within(&mut command, COMMAND).ok();
     said.out.lines().map(str::to_owned).collect()
 }
 
 #[track_caller]
 fn spawn(command: &mut Command, log: &Path) -> Running {
-    let file = std::fs::OpenOptions::new().create(true).append(true).open(log).expect("a log");
-    command.stdin(Stdio::null()).stdout(file.try_clone().expect("a log")).stderr(file);
-    Running { child: command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}")) }
+    let file = std::fs::OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(log)
+        .expect("a log");
+    command
+        .stdin(Stdio::null())
+        .stdout(file.try_clone().expect("a log"))
+        .stderr(file);
+    Running {
+        child: command
+            .spawn()
+            .unwrap_or_else(|error| panic!("{command:?}: {error}")),
+    }
 }
 
 /// Sets `name = value` lines at the top of a TOML file, dropping earlier lines of the same names.
@@ -381,11 +445,17 @@ fn set_lines(path: &Path, settings: &[(&str, &str)]) {
     let text = std::fs::read_to_string(path).expect("a settings file");
     let is_set = |line: &str| {
         settings.iter().any(|(name, _)| {
-            line.trim_start_matches(['#', ' ']).split('=').next().map(str::trim) == Some(*name)
+            line.trim_start_matches(['#', ' '])
+                .split('=')
+                .next()
+                .map(str::trim)
+                == Some(*name)
         })
     };
-    let mut lines: Vec<String> =
-        settings.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+    let mut lines: Vec<String> = settings
+        .iter()
+        .map(|(name, value)| format!("{name} = {value}"))
+        .collect();
     lines.extend(text.lines().filter(|line| !is_set(line)).map(str::to_owned));
     std::fs::write(path, lines.join("\n") + "\n").expect("a settings file");
 }

@@ -19,11 +19,20 @@ struct Market {
 fn market() -> Market {
     let stage = Stage::new();
     let broker = stage.broker("broker", &[]);
-    let host = stage.host("host", &[&broker.address], &["--price", "0.36", "--disk-max", "20"]);
+    let host = stage.host(
+        "host",
+        &[&broker.address],
+        &["--price", "0.36", "--disk-max", "20"],
+    );
     let renter = stage.renter("renter", &[&broker.address]);
     broker.deposit(&renter, "10");
     renter.wait_for_offers(1);
-    Market { broker, _host: host, renter, stage }
+    Market {
+        broker,
+        _host: host,
+        renter,
+        stage,
+    }
 }
 
 impl Market {
@@ -38,7 +47,10 @@ impl Market {
         arguments.extend_from_slice(more);
         let said = self.renter.feira(&arguments).code(code);
         let text = format!("{}{}", said.out, said.err).to_lowercase();
-        assert!(text.contains(&words.to_lowercase()), "no '{words}' in {said}");
+        assert!(
+            text.contains(&words.to_lowercase()),
+            "no '{words}' in {said}"
+        );
         let balance = self.renter.feira(&["balance", "--json"]).ok().json();
         assert_eq!(balance["available_usd"], "10.000000", "{said}");
         assert_eq!(balance["held_usd"], "0.000000", "{said}");
@@ -53,7 +65,12 @@ fn images_that_cannot_run_are_refused_with_the_reason() {
     let absent = format!("feira-demo@sha256:{}", "0".repeat(64));
     market.refuses(&absent, &[], 3, "0000");
     market.refuses("feira-nocommand:1", &[], 1, "no such file");
-    market.refuses("feira-demo:1", &["--", "/no/such/program"], 1, "/no/such/program");
+    market.refuses(
+        "feira-demo:1",
+        &["--", "/no/such/program"],
+        1,
+        "/no/such/program",
+    );
     market.refuses("feira-big:1", &["--disk", "0.1"], 1, "300");
     market.broker.check_ledger();
 }
@@ -62,10 +79,20 @@ fn images_that_cannot_run_are_refused_with_the_reason() {
 fn a_registry_that_is_down_is_said_before_anything_is_signed() {
     let market = market();
     let said = market.renter.feira(&[
-        "rent", "--image", "127.0.0.1:9/feira-demo:1", "--yes", "--max-price", "1", "--budget", "1",
+        "rent",
+        "--image",
+        "127.0.0.1:9/feira-demo:1",
+        "--yes",
+        "--max-price",
+        "1",
+        "--budget",
+        "1",
     ]);
     let _ = said.code(8).says("127.0.0.1:9");
-    assert_eq!(market.renter.feira(&["ls", "--all", "--json"]).ok().json()["items"], serde_json::json!([]));
+    assert_eq!(
+        market.renter.feira(&["ls", "--all", "--json"]).ok().json()["items"],
+        serde_json::json!([])
+    );
 }
 
 #[test]
@@ -77,9 +104,28 @@ fn prices_money_and_sizes_out_of_reach_are_refused() {
     market.refuses("feira-demo:1", &["--budget", "-1"], 2, "budget");
     let poor = market.stage.renter("poor", &[&market.broker.address]);
     let image = format!("{}/feira-demo:1", registry());
-    let said = poor.feira(&["rent", "--image", &image, "--yes", "--max-price", "1", "--budget", "1"]);
+    let said = poor.feira(&[
+        "rent",
+        "--image",
+        &image,
+        "--yes",
+        "--max-price",
+        "1",
+        "--budget",
+        "1",
+    ]);
     let _ = said.code(6).says("available");
-    let _ = poor.feira(&["rent", "o-7k3f7k3f", "--image", &image, "--yes", "--budget", "1"]).code(3);
+    let _ = poor
+        .feira(&[
+            "rent",
+            "o-7k3f7k3f",
+            "--image",
+            &image,
+            "--yes",
+            "--budget",
+            "1",
+        ])
+        .code(3);
 }
 
 #[test]
@@ -89,10 +135,23 @@ fn an_image_without_a_shell_says_so() {
     let _ = market
         .renter
         .feira(&[
-            "rent", "--name", "bare", "--image", &image, "--yes", "--max-price", "1", "--budget", "1",
+            "rent",
+            "--name",
+            "bare",
+            "--image",
+            &image,
+            "--yes",
+            "--max-price",
+            "1",
+            "--budget",
+            "1",
         ])
         .ok();
-    let _ = market.renter.feira(&["shell", "bare"]).code(255).says("no shell");
+    let _ = market
+        .renter
+        .feira(&["shell", "bare"])
+        .code(255)
+        .says("no shell");
     let said = market.renter.feira(&["exec", "bare", "--", "/bin/nothing"]);
     assert!([126, 127, 255].contains(&said.code), "{said}");
     let _ = said.says("/bin/nothing");
@@ -103,15 +162,38 @@ fn an_image_without_a_shell_says_so() {
 fn names_and_commands_that_do_not_exist() {
     let market = market();
     for command in ["show", "logs", "stop", "resume", "receipt"] {
-        let _ = market.renter.feira(&[command, "nobody"]).code(3).says("nobody");
+        let _ = market
+            .renter
+            .feira(&[command, "nobody"])
+            .code(3)
+            .says("nobody");
     }
-    let _ = market.renter.feira(&["end", "nobody", "--yes"]).code(3).says("nobody");
-    let _ = market.renter.feira(&["exec", "nobody", "--", "true"]).code(255).says("nobody");
+    let _ = market
+        .renter
+        .feira(&["end", "nobody", "--yes"])
+        .code(3)
+        .says("nobody");
+    let _ = market
+        .renter
+        .feira(&["exec", "nobody", "--", "true"])
+        .code(255)
+        .says("nobody");
     let _ = market.renter.feira(&["serach"]).code(2).says("search");
-    let _ = market.renter.feira(&["search", "gpu_nmae=RTX_4090"]).code(2).says("gpu_name");
-    let _ = market.renter.feira(&["search", "num_gpus=many"]).code(2).says("num_gpus");
+    let _ = market
+        .renter
+        .feira(&["search", "gpu_nmae=RTX_4090"])
+        .code(2)
+        .says("gpu_name");
+    let _ = market
+        .renter
+        .feira(&["search", "num_gpus=many"])
+        .code(2)
+        .says("num_gpus");
     // Nothing matches: an honest answer with the reason, filter by filter.
-    let said = market.renter.feira(&["search", "gpu_name=RTX_4090 num_gpus>=2 dph<0.5"]).ok();
+    let said = market
+        .renter
+        .feira(&["search", "gpu_name=RTX_4090 num_gpus>=2 dph<0.5"])
+        .ok();
     assert!(said.err.contains("gpu_name"), "{said}");
 }
 
@@ -128,12 +210,30 @@ fn ending_without_a_yes_ends_nothing() {
 fn spending_without_a_terminal_wants_a_yes_and_a_ceiling() {
     let market = market();
     let image = format!("{}/feira-demo:1", registry());
-    let _ = market.renter.feira(&["rent", "--image", &image, "--budget", "1"]).code(2).says("--yes");
-    let said = market.renter.feira(&["rent", "--image", &image, "--budget", "1", "--yes"]);
+    let _ = market
+        .renter
+        .feira(&["rent", "--image", &image, "--budget", "1"])
+        .code(2)
+        .says("--yes");
+    let said = market
+        .renter
+        .feira(&["rent", "--image", &image, "--budget", "1", "--yes"]);
     let _ = said.code(2).says("--max-price");
-    let dry = ["rent", "--image", &image, "--budget", "1", "--max-price", "1", "--dry-run"];
+    let dry = [
+        "rent",
+        "--image",
+        &image,
+        "--budget",
+        "1",
+        "--max-price",
+        "1",
+        "--dry-run",
+    ];
     let _ = market.renter.feira(&dry).ok().says("0.3");
-    assert_eq!(market.renter.feira(&["ls", "--json"]).ok().json()["items"], serde_json::json!([]));
+    assert_eq!(
+        market.renter.feira(&["ls", "--json"]).ok().json()["items"],
+        serde_json::json!([])
+    );
 }
 
 #[test]
@@ -141,17 +241,27 @@ fn a_broker_that_is_down_is_unreachable_not_a_hang() {
     let mut market = market();
     market.broker.kill();
     let _ = market.renter.feira(&["ls"]).code(8);
-    let _ = market.broker.command(&["status"]).code(8).says("feira-broker run");
+    let _ = market
+        .broker
+        .command(&["status"])
+        .code(8)
+        .says("feira-broker run");
 }
 
 #[test]
 fn keys_and_settings_that_are_wrong_are_named() {
     let market = market();
-    let config = market.stage.folder().join("renter/config/feira/config.toml");
+    let config = market
+        .stage
+        .folder()
+        .join("renter/config/feira/config.toml");
     let good = std::fs::read_to_string(&config).unwrap();
     std::fs::write(&config, format!("brokrs = []\n{good}")).unwrap();
     let said = market.renter.feira(&["ls"]).code(2).says("brokrs");
-    assert!(said.err.contains("config.toml") && said.err.contains('1'), "{said}");
+    assert!(
+        said.err.contains("config.toml") && said.err.contains('1'),
+        "{said}"
+    );
     std::fs::write(&config, good).unwrap();
 
     let key = market.stage.folder().join("renter/data/feira/keys/default");
@@ -160,9 +270,20 @@ fn keys_and_settings_that_are_wrong_are_named() {
 
     let toml = market.broker.data.join("broker.toml");
     let good = std::fs::read_to_string(&toml).unwrap();
-    std::fs::write(&toml, format!("fee_bps = \"much\"\n{}", good.replace("fee_bps", "# fee_bps"))).unwrap();
+    std::fs::write(
+        &toml,
+        format!(
+            "fee_bps = \"much\"\n{}",
+            good.replace("fee_bps", "# fee_bps")
+        ),
+    )
+    .unwrap();
     let mut run = Command::new(program("feira-broker"));
-    let said = run_within(run.arg("run").arg("--data").arg(&market.broker.data), COMMAND).code(2);
+    let said = run_within(
+        run.arg("run").arg("--data").arg(&market.broker.data),
+        COMMAND,
+    )
+    .code(2);
     let _ = said.says("fee_bps").says("line 1");
 }
 
@@ -170,18 +291,25 @@ fn keys_and_settings_that_are_wrong_are_named() {
 fn two_programs_on_one_folder_and_a_taken_port_are_told() {
     let market = market();
     let mut run = Command::new(program("feira-broker"));
-    let said = run_within(run.arg("run").arg("--data").arg(&market.broker.data), COMMAND);
+    let said = run_within(
+        run.arg("run").arg("--data").arg(&market.broker.data),
+        COMMAND,
+    );
     assert_ne!(said.code, 0, "{said}");
     let host = market.stage.folder().join("host");
     let mut run = Command::new(program("feira-host"));
     let said = run_within(run.arg("run").arg("--data").arg(host), COMMAND);
     assert_ne!(said.code, 0, "{said}");
-    assert!(said.err.contains("already") || said.err.contains("another"), "{said}");
+    assert!(
+        said.err.contains("already") || said.err.contains("another"),
+        "{said}"
+    );
 
     let other = market.stage.folder().join("other");
     let listen = format!("/ip4/127.0.0.1/tcp/{}", market.broker.socket().port());
     let mut init = Command::new(program("feira-broker"));
-    init.args(["init", "--listen", &listen, "--data"]).arg(&other);
+    init.args(["init", "--listen", &listen, "--data"])
+        .arg(&other);
     let _ = run_within(&mut init, COMMAND).ok();
     let mut run = Command::new(program("feira-broker"));
     let said = run_within(run.arg("run").arg("--data").arg(&other), COMMAND);
@@ -195,5 +323,8 @@ fn a_host_without_an_engine_says_what_to_do() {
     let broker = stage.broker("broker", &[]);
     let host = stage.unlisted_host("host", &[&broker.address]);
     let said = host.command(&["doctor"]).code(1);
-    assert!(format!("{}{}", said.out, said.err).contains("/nonexistent/docker.sock"), "{said}");
+    assert!(
+        format!("{}{}", said.out, said.err).contains("/nonexistent/docker.sock"),
+        "{said}"
+    );
 }

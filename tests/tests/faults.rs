@@ -13,14 +13,31 @@ const SOON: Duration = Duration::from_secs(60);
 const MOMENTS_MS: [u64; 6] = [5, 40, 90, 180, 350, 900];
 
 fn amount(text: &serde_json::Value) -> i64 {
-    text.as_str().unwrap().parse::<protocol::units::MicroUsd>().unwrap().0
+    text.as_str()
+        .unwrap()
+        .parse::<protocol::units::MicroUsd>()
+        .unwrap()
+        .0
 }
 
 fn start_rent(renter: &Renter, name: &str) -> Child {
     let image = format!("{}/feira-demo:1", registry());
     let mut command = renter.prepared();
-    command.args(["rent", "--name", name, "--image", &image, "--yes", "--max-price", "5"]);
-    command.args(["--budget", "5"]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.args([
+        "rent",
+        "--name",
+        name,
+        "--image",
+        &image,
+        "--yes",
+        "--max-price",
+        "5",
+    ]);
+    command
+        .args(["--budget", "5"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
     command.spawn().unwrap()
 }
 
@@ -35,7 +52,10 @@ fn open_leases(renter: &Renter) -> Option<Vec<serde_json::Value>> {
 fn settle(stage: &str, broker: &Broker, renter: &Renter) {
     let leases = wait_for(&format!("{stage}: leases to run or end"), SOON, || {
         let leases = open_leases(renter)?;
-        leases.iter().all(|lease| lease["state"] == "running").then_some(leases)
+        leases
+            .iter()
+            .all(|lease| lease["state"] == "running")
+            .then_some(leases)
     });
     for lease in &leases {
         let id = lease["id"].as_str().unwrap();
@@ -53,7 +73,11 @@ fn settle(stage: &str, broker: &Broker, renter: &Renter) {
     }
     let balance = renter.feira(&["balance", "--json"]).ok().json();
     assert_eq!(amount(&balance["held_usd"]), 0, "{stage}");
-    assert_eq!(amount(&balance["available_usd"]), 1_000_000_000 - charged, "{stage}");
+    assert_eq!(
+        amount(&balance["available_usd"]),
+        1_000_000_000 - charged,
+        "{stage}"
+    );
     broker.check_ledger();
 }
 
@@ -70,7 +94,12 @@ fn market_with(stage: Stage, settings: &[(&str, &str)]) -> Market {
     let renter = stage.renter("renter", &[&broker.address]);
     broker.deposit(&renter, "1000");
     renter.wait_for_offers(1);
-    Market { broker, host, renter, _stage: stage }
+    Market {
+        broker,
+        host,
+        renter,
+        _stage: stage,
+    }
 }
 
 #[test]
@@ -125,14 +154,21 @@ fn an_agent_that_restarts_adopts_what_runs() {
     let lease = market.renter.rent("kept", &[]).ok().json();
     let id = lease["id"].as_str().unwrap();
     let before = containers_of_lease(id);
-    let _ = market.renter.feira(&["exec", "kept", "--", "touch", "/mine"]).ok();
+    let _ = market
+        .renter
+        .feira(&["exec", "kept", "--", "touch", "/mine"])
+        .ok();
     market.host.kill();
     market.host.start();
     wait_for("the adopted container to be reachable", SOON, || {
         let said = market.renter.feira(&["exec", "kept", "--", "ls", "/mine"]);
         (said.code == 0).then_some(())
     });
-    assert_eq!(containers_of_lease(id), before, "the same container, not another");
+    assert_eq!(
+        containers_of_lease(id),
+        before,
+        "the same container, not another"
+    );
     settle("restart", &market.broker, &market.renter);
 }
 
@@ -143,12 +179,17 @@ fn a_host_cut_off_for_a_moment_goes_on_and_for_long_is_not_billed() {
     let settings = [("suspect_after_s", "9"), ("lost_after_s", "120")];
     let broker = stage.broker("broker", &settings);
     let proxy = Proxy::to(broker.socket());
-    let host =
-        stage.host("host", &[&broker.address_through(proxy.address())], &["--price", "36"]);
+    let host = stage.host(
+        "host",
+        &[&broker.address_through(proxy.address())],
+        &["--price", "36"],
+    );
     let renter = stage.renter("renter", &[&broker.address]);
     broker.deposit(&renter, "1000");
     renter.wait_for_offers(1);
-    let _ = renter.rent("cut", &["--max-price", "50", "--budget", "20"]).ok();
+    let _ = renter
+        .rent("cut", &["--max-price", "50", "--budget", "20"])
+        .ok();
 
     proxy.cut();
     std::thread::sleep(Duration::from_secs(3));
@@ -160,7 +201,11 @@ fn a_host_cut_off_for_a_moment_goes_on_and_for_long_is_not_billed() {
     let _ = renter.wait_for_phase("cut", "unreachable", SOON);
     let before = amount(&renter.lease("cut")["charged_usd"]);
     std::thread::sleep(Duration::from_secs(20));
-    assert_eq!(amount(&renter.lease("cut")["charged_usd"]), before, "billed while unreachable");
+    assert_eq!(
+        amount(&renter.lease("cut")["charged_usd"]),
+        before,
+        "billed while unreachable"
+    );
     proxy.heal();
     let _ = renter.wait_for_phase("cut", "running", SOON);
     // The twenty silent seconds (0.20 at 36 an hour) never come back.
@@ -192,8 +237,14 @@ struct Engine {
 
 impl Engine {
     fn start() -> Self {
-        let folder = tempfile::Builder::new().prefix("fe").tempdir_in("/tmp").unwrap();
-        let mut engine = Self { folder, child: None };
+        let folder = tempfile::Builder::new()
+            .prefix("fe")
+            .tempdir_in("/tmp")
+            .unwrap();
+        let mut engine = Self {
+            folder,
+            child: None,
+        };
         engine.up();
         engine
     }
@@ -206,12 +257,26 @@ impl Engine {
         let at = |name: &str| self.folder.path().join(name);
         let log = std::fs::File::create(at("log")).unwrap();
         let mut command = Command::new("dockerd");
-        command.arg("--host").arg(format!("unix://{}", self.socket().display()));
-        command.arg("--data-root").arg(at("data")).arg("--exec-root").arg(at("exec"));
-        command.arg("--pidfile").arg(at("pid")).args(["--bridge", "none", "--iptables=false"]);
-        command.stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log);
+        command
+            .arg("--host")
+            .arg(format!("unix://{}", self.socket().display()));
+        command
+            .arg("--data-root")
+            .arg(at("data"))
+            .arg("--exec-root")
+            .arg(at("exec"));
+        command
+            .arg("--pidfile")
+            .arg(at("pid"))
+            .args(["--bridge", "none", "--iptables=false"]);
+        command
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().unwrap())
+            .stderr(log);
         self.child = Some(command.spawn().expect("dockerd"));
-        wait_for("the engine", SOON, || (docker(&self.socket(), &["info"]) == 0).then_some(()));
+        wait_for("the engine", SOON, || {
+            (docker(&self.socket(), &["info"]) == 0).then_some(())
+        });
     }
 
     fn down(&mut self) {
@@ -225,7 +290,9 @@ impl Engine {
 impl Drop for Engine {
     fn drop(&mut self) {
         let mut list = Command::new("docker");
-        list.arg("-H").arg(format!("unix://{}", self.socket().display())).args(["ps", "-aq"]);
+        list.arg("-H")
+            .arg(format!("unix://{}", self.socket().display()))
+            .args(["ps", "-aq"]);
         for container in run_within(&mut list, SOON).out.lines() {
             docker(&self.socket(), &["rm", "-f", container]);
         }
@@ -235,7 +302,10 @@ impl Drop for Engine {
 
 fn docker(socket: &Path, arguments: &[&str]) -> i32 {
     let mut command = Command::new("docker");
-    command.arg("-H").arg(format!("unix://{}", socket.display())).args(arguments);
+    command
+        .arg("-H")
+        .arg(format!("unix://{}", socket.display()))
+        .args(arguments);
     run_within(&mut command, SOON).code
 }
 
@@ -250,7 +320,9 @@ fn the_engine_is_restarted_under_a_lease() {
     // or the host is not reachable meanwhile. Either way it comes to rest and can be started again.
     let lease = wait_for("the lease to come to rest", SOON, || {
         let lease = market.renter.lease("under");
-        ["running", "stopped"].contains(&lease["state"].as_str()?).then_some(lease)
+        ["running", "stopped"]
+            .contains(&lease["state"].as_str()?)
+            .then_some(lease)
     });
     if lease["state"] == "running" {
         let _ = market.renter.wait_for_phase("under", "stopped", SOON);
@@ -258,7 +330,10 @@ fn the_engine_is_restarted_under_a_lease() {
     market.renter.wait_for_offers(1);
     let _ = market.renter.feira(&["resume", "under"]).ok();
     let _ = market.renter.wait_for_phase("under", "running", SOON);
-    let said = market.renter.feira(&["exec", "under", "--", "echo", "alive"]).ok();
+    let said = market
+        .renter
+        .feira(&["exec", "under", "--", "echo", "alive"])
+        .ok();
     assert_eq!(said.out, "alive\n");
     let _ = market.renter.feira(&["end", "under", "--yes"]).ok();
     market.broker.check_ledger();

@@ -7,7 +7,9 @@ use std::time::Duration;
 const SOON: Duration = Duration::from_secs(30);
 
 fn micro_usd(text: &serde_json::Value) -> i64 {
-    let text = text.as_str().unwrap_or_else(|| panic!("{text} is no amount"));
+    let text = text
+        .as_str()
+        .unwrap_or_else(|| panic!("{text} is no amount"));
     text.parse::<protocol::units::MicroUsd>().unwrap().0
 }
 
@@ -15,7 +17,11 @@ fn micro_usd(text: &serde_json::Value) -> i64 {
 fn a_stranger_rents_works_and_can_check_the_bill() {
     let stage = Stage::new();
     let broker = stage.broker("broker", &[]);
-    let host = stage.host("host", &[&broker.address], &["--price", "0.36", "--storage", "0.72"]);
+    let host = stage.host(
+        "host",
+        &[&broker.address],
+        &["--price", "0.36", "--storage", "0.72"],
+    );
     let renter = stage.renter("renter", &[&broker.address]);
     broker.deposit(&renter, "10");
     renter.wait_for_offers(1);
@@ -27,16 +33,31 @@ fn a_stranger_rents_works_and_can_check_the_bill() {
     assert_eq!(containers_of_lease(id).len(), 1);
 
     // The remote program's own code, its own streams.
-    let said = renter.feira(&["exec", "first", "--", "sh", "-c", "echo out; echo err >&2; exit 7"]);
+    let said = renter.feira(&[
+        "exec",
+        "first",
+        "--",
+        "sh",
+        "-c",
+        "echo out; echo err >&2; exit 7",
+    ]);
     assert_eq!((said.code, said.out.as_str()), (7, "out\n"), "{said}");
     assert!(said.err.contains("err\n"), "{said}");
     let big = vec![b'x'; 3_000_000];
     let mut command = renter.prepared();
     command.args(["exec", "first", "--", "wc", "-c"]);
-    assert_eq!(run_with_input(&mut command, &big, SOON).ok().out.trim(), "3000000");
+    assert_eq!(
+        run_with_input(&mut command, &big, SOON).ok().out.trim(),
+        "3000000"
+    );
 
     wait_for("the program's output", SOON, || {
-        renter.feira(&["logs", "first"]).ok().out.contains("feira-demo: tick 2").then_some(())
+        renter
+            .feira(&["logs", "first"])
+            .ok()
+            .out
+            .contains("feira-demo: tick 2")
+            .then_some(())
     });
 
     let _ = renter.feira(&["stop", "first"]).ok();
@@ -44,17 +65,31 @@ fn a_stranger_rents_works_and_can_check_the_bill() {
     let _ = renter.feira(&["resume", "first"]).ok();
     let _ = renter.wait_for_phase("first", "running", SOON);
     let _ = renter.feira(&["end", "first", "--yes"]).ok();
-    wait_for("the container to be gone", SOON, || containers_of_lease(id).is_empty().then_some(()));
+    wait_for("the container to be gone", SOON, || {
+        containers_of_lease(id).is_empty().then_some(())
+    });
 
     // Logs survive the container.
-    assert!(renter.feira(&["logs", "first"]).ok().out.contains("feira-demo: ready"));
+    assert!(
+        renter
+            .feira(&["logs", "first"])
+            .ok()
+            .out
+            .contains("feira-demo: ready")
+    );
 
     let file = stage.folder().join("receipt.json");
     let file = file.to_str().unwrap();
-    let receipt = renter.feira(&["receipt", "first", "--save", file, "--json"]).ok().json();
+    let receipt = renter
+        .feira(&["receipt", "first", "--save", file, "--json"])
+        .ok()
+        .json();
     let _ = renter.feira(&["receipt", "--verify", file]).ok();
     let total = micro_usd(&receipt["total_usd"]);
-    assert!(total > 0 && micro_usd(&stopped["charged_usd"]) <= total, "{receipt}");
+    assert!(
+        total > 0 && micro_usd(&stopped["charged_usd"]) <= total,
+        "{receipt}"
+    );
 
     // What the renter lost is what the host and the broker got.
     let balance = renter.feira(&["balance", "--json"]).ok().json();
@@ -63,7 +98,13 @@ fn a_stranger_rents_works_and_can_check_the_bill() {
     let earned = host.command(&["earnings", "--json"]).ok().json();
     let fee = micro_usd(&receipt["fee_usd"]);
     assert_eq!(fee, total * 300 / 10_000);
-    assert!(earned.to_string().contains(&format!("{:?}", protocol::units::MicroUsd(total - fee).decimal())), "{earned}");
+    assert!(
+        earned.to_string().contains(&format!(
+            "{:?}",
+            protocol::units::MicroUsd(total - fee).decimal()
+        )),
+        "{earned}"
+    );
     broker.check_ledger();
 }
 
@@ -78,13 +119,21 @@ fn a_tampered_receipt_does_not_verify() {
     let _ = renter.rent("short", &[]).ok();
     let _ = renter.feira(&["end", "short", "--yes"]).ok();
     let file = stage.folder().join("receipt.json");
-    let _ = renter.feira(&["receipt", "short", "--save", file.to_str().unwrap()]).ok();
+    let _ = renter
+        .feira(&["receipt", "short", "--save", file.to_str().unwrap()])
+        .ok();
     let text = std::fs::read_to_string(&file).unwrap();
-    let _ = renter.feira(&["receipt", "--verify", file.to_str().unwrap()]).ok();
+    let _ = renter
+        .feira(&["receipt", "--verify", file.to_str().unwrap()])
+        .ok();
     // Every digit of the signed bytes counts, wherever the file keeps them.
     let longest = text.split('"').max_by_key(|part| part.len()).unwrap();
     let middle = longest.len() / 2;
-    let flipped = if longest.as_bytes()[middle] == b'0' { "1" } else { "0" };
+    let flipped = if longest.as_bytes()[middle] == b'0' {
+        "1"
+    } else {
+        "0"
+    };
     let forged = format!("{}{flipped}{}", &longest[..middle], &longest[middle + 1..]);
     std::fs::write(&file, text.replace(longest, &forged)).unwrap();
     let said = renter.feira(&["receipt", "--verify", file.to_str().unwrap()]);
@@ -100,13 +149,20 @@ fn a_budget_ends_the_lease_by_itself_and_is_never_passed() {
     let renter = stage.renter("renter", &[&broker.address]);
     broker.deposit(&renter, "100");
     renter.wait_for_offers(1);
-    let lease =
-        renter.rent("brief", &["--budget", "1", "--max-price", "400", "--disk", "1"]).ok().json();
+    let lease = renter
+        .rent(
+            "brief",
+            &["--budget", "1", "--max-price", "400", "--disk", "1"],
+        )
+        .ok()
+        .json();
     let id = lease["id"].as_str().unwrap();
     let _ = renter.wait_for_phase("brief", "ended", Duration::from_secs(60));
     let balance = renter.feira(&["balance", "--json"]).ok().json();
     assert_eq!(micro_usd(&balance["available_usd"]), 99_000_000);
-    wait_for("the container to be gone", SOON, || containers_of_lease(id).is_empty().then_some(()));
+    wait_for("the container to be gone", SOON, || {
+        containers_of_lease(id).is_empty().then_some(())
+    });
     broker.check_ledger();
 }
 
@@ -120,11 +176,23 @@ fn a_program_that_ends_stops_the_meter_and_keeps_its_log() {
     renter.wait_for_offers(1);
     let image = format!("{}/feira-exit3:1", registry());
     let said = renter.feira(&[
-        "rent", "--name", "done", "--image", &image, "--yes", "--max-price", "1", "--budget", "1",
+        "rent",
+        "--name",
+        "done",
+        "--image",
+        &image,
+        "--yes",
+        "--max-price",
+        "1",
+        "--budget",
+        "1",
     ]);
     let _ = said.says("done");
     let lease = renter.wait_for_phase("done", "stopped", SOON);
-    assert!(lease.to_string().contains('3'), "the exit code is told: {lease}");
+    assert!(
+        lease.to_string().contains('3'),
+        "the exit code is told: {lease}"
+    );
     assert!(!renter.feira(&["logs", "done"]).ok().out.is_empty());
     // The machine is free for others while this lease is stopped.
     renter.wait_for_offers(1);
@@ -149,9 +217,14 @@ fn two_brokers_and_one_machine_start_one_lease() {
         renter.wait_for_offers(1);
     }
     let codes: Vec<i32> = std::thread::scope(|scope| {
-        let rents: Vec<_> =
-            renters.iter().map(|renter| scope.spawn(|| renter.rent("race", &[]))).collect();
-        rents.into_iter().map(|rent| rent.join().unwrap().code).collect()
+        let rents: Vec<_> = renters
+            .iter()
+            .map(|renter| scope.spawn(|| renter.rent("race", &[])))
+            .collect();
+        rents
+            .into_iter()
+            .map(|rent| rent.join().unwrap().code)
+            .collect()
     });
     // One runs; the other is told that it is gone (7), or finds nothing any more (5).
     let winners: Vec<usize> = (0..2).filter(|index| codes[*index] == 0).collect();
@@ -173,8 +246,11 @@ fn a_renter_searches_all_its_brokers_at_once() {
     let second = stage.broker("second", &[]);
     let _cheap = stage.host("cheap", &[&first.address], &["--price", "0.20"]);
     let _dear = stage.host("dear", &[&second.address], &["--price", "0.40"]);
-    let _both =
-        stage.host("both", &[&first.address, &second.address], &["--price", "0.30"]);
+    let _both = stage.host(
+        "both",
+        &[&first.address, &second.address],
+        &["--price", "0.30"],
+    );
     let renter = stage.renter("renter", &[&first.address, &second.address]);
     renter.wait_for_offers(3);
     let found = renter.feira(&["search", "--json"]).ok().json();

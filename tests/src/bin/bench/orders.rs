@@ -1,0 +1,1 @@
+//! Durable orders: how many a second a broker acknowledges.
