@@ -39,7 +39,9 @@ fn seconds(text: &str) -> Outcome<f64> {
     let line = text.lines().last().ok_or("`time` printed nothing")?;
     let mut sum = 0.0;
     for part in line.split_whitespace() {
-        sum += part.parse::<f64>().map_err(|_| format!("`time` printed '{line}'"))?;
+        sum += part
+            .parse::<f64>()
+            .map_err(|_| format!("`time` printed '{line}'"))?;
     }
     Ok(sum)
 }
@@ -56,7 +58,11 @@ mod tests {
 
     #[test]
     fn work_takes_time_and_a_failure_is_one() {
-        let busy = milliseconds(&["bash", "-c", "for ((i=0;i<50000;i++)); do :; done"], &[], 2);
+        let busy = milliseconds(
+            &["bash", "-c", "for ((i=0;i<50000;i++)); do :; done"],
+            &[],
+            2,
+        );
         assert!(busy.unwrap() > 5.0);
         assert!(milliseconds(&["false"], &[], 1).is_err());
     }

@@ -73,7 +73,9 @@ impl Writer {
     /// Ends the thread and says what it met.
     pub(crate) fn stop(self) -> Outcome<()> {
         drop(self.jobs);
-        self.thread.join().map_err(|_| "the group-commit writer panicked")??;
+        self.thread
+            .join()
+            .map_err(|_| "the group-commit writer panicked")??;
         Ok(())
     }
 }
@@ -83,8 +85,7 @@ fn write(mut connection: Connection, mut waiting: mpsc::Receiver<Job>) -> rusqli
     while waiting.blocking_recv_many(&mut batch, BATCH_MAX) > 0 {
         let transaction = connection.transaction()?;
         {
-            let mut insert =
-                transaction.prepare_cached("INSERT INTO event (body) VALUES (?1)")?;
+            let mut insert = transaction.prepare_cached("INSERT INTO event (body) VALUES (?1)")?;
             for (body, _) in &batch {
                 insert.execute(params![&body[..]])?;
             }

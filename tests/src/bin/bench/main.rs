@@ -10,7 +10,6 @@ mod group_commit;
 mod market;
 mod memory;
 mod orders;
-mod programs;
 mod report;
 mod rounds;
 mod search;
@@ -24,8 +23,9 @@ use std::process::ExitCode;
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
 fn main() -> ExitCode {
-    let (json, names): (Vec<String>, Vec<String>) =
-        std::env::args().skip(1).partition(|argument| argument == "--json");
+    let (json, names): (Vec<String>, Vec<String>) = std::env::args()
+        .skip(1)
+        .partition(|argument| argument == "--json");
     match report::run(&names, !json.is_empty()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

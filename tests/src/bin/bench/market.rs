@@ -66,8 +66,9 @@ pub(crate) fn sellers(count: usize, broker: BrokerId, now: Timestamp) -> Outcome
 fn seller(number: u32, cards: usize, broker: BrokerId, now: Timestamp) -> Outcome<Seller> {
     let key = key(b'h', number);
     let (model, price, vram) = MODELS[usize::try_from(number)? % MODELS.len()];
-    let gpus: Vec<Gpu> =
-        (0..cards).map(|card| gpu(model, vram, number, card)).collect::<Outcome<_>>()?;
+    let gpus: Vec<Gpu> = (0..cards)
+        .map(|card| gpu(model, vram, number, card))
+        .collect::<Outcome<_>>()?;
     let machine = machine(&gpus)?;
     let offers = gpus
         .into_iter()
@@ -168,7 +169,10 @@ pub(crate) fn order(
         kind: ContractKind::OnDemand,
         name: Text::new(offer.id.short())?,
         job: Job {
-            image: PinnedImage { name: Text::new("127.0.0.1:5000/feira-demo")?, sha256: [7; 32] },
+            image: PinnedImage {
+                name: Text::new("127.0.0.1:5000/feira-demo")?,
+                sha256: [7; 32],
+            },
             entrypoint: None,
             command: None,
             environment: List::new(Vec::new())?,
@@ -195,6 +199,11 @@ fn sign<T: Statement>(
     now: Timestamp,
 ) -> Outcome<Verified<T>> {
     let message_id = MessageId::from_bytes(id);
-    let envelope = Envelope { audience, message_id, issued: now, validity: VALIDITY };
+    let envelope = Envelope {
+        audience,
+        message_id,
+        issued: now,
+        validity: VALIDITY,
+    };
     Ok(Signed::sign(body, key, envelope)?)
 }

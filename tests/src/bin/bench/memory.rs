@@ -35,7 +35,10 @@ pub(crate) fn measure_sizes() -> Outcome<Vec<Row>> {
     let docker = which("docker")?;
     let mut rows = Vec::new();
     for name in ["feira", "feira-host", "feira-broker"] {
-        let medians = Medians { ours: megabytes(&program(name))?, baseline: megabytes(&docker)? };
+        let medians = Medians {
+            ours: megabytes(&program(name))?,
+            baseline: megabytes(&docker)?,
+        };
         let row = Row::new(format!("memory.{name}_size"), "MB", medians);
         rows.push(row.beside("the docker client's size").once());
     }
@@ -47,9 +50,15 @@ pub(crate) fn measure_sizes() -> Outcome<Vec<Row>> {
     // What the start needed has been given back by then.
     thread::sleep(Duration::from_secs(5));
     let engine = resident(engine_pid()?)?;
-    for (name, running) in [("feira-broker", &broker.running), ("feira-host", &host.running)] {
+    for (name, running) in [
+        ("feira-broker", &broker.running),
+        ("feira-host", &host.running),
+    ] {
         let pid = running.as_ref().ok_or("it does not run")?.pid();
-        let medians = Medians { ours: resident(pid)?, baseline: engine };
+        let medians = Medians {
+            ours: resident(pid)?,
+            baseline: engine,
+        };
         let row = Row::new(format!("memory.{name}_idle"), "MB", medians);
         rows.push(row.beside("dockerd, resident").once());
     }
@@ -61,7 +70,9 @@ fn path_text(path: &Path) -> Outcome<String> {
 }
 
 fn megabytes(path: &Path) -> Outcome<f64> {
-    let bytes = fs::metadata(path).map_err(|error| format!("{}: {error}", path.display()))?.len();
+    let bytes = fs::metadata(path)
+        .map_err(|error| format!("{}: {error}", path.display()))?
+        .len();
     // Kilobytes of a program fit.
     Ok(f64::from(u32::try_from(bytes / 1000)?) / 1000.0)
 }
@@ -90,7 +101,10 @@ fn which(name: &str) -> Outcome<std::path::PathBuf> {
 fn engine_pid() -> Outcome<u32> {
     for entry in fs::read_dir("/proc")? {
         let folder = entry?.path();
-        let Some(pid) = folder.file_name().and_then(|name| name.to_str()?.parse().ok()) else {
+        let Some(pid) = folder
+            .file_name()
+            .and_then(|name| name.to_str()?.parse().ok())
+        else {
             continue;
         };
         // A process may end while it is looked at.

@@ -92,10 +92,16 @@ const MEASURES: [Measure; 6] = [
 
 /// Measures the named rows, or all of them, and prints them as they come or, as JSON, together.
 pub(crate) fn run(names: &[String], json: bool) -> Outcome<()> {
-    if let Some(unknown) = names.iter().find(|name| MEASURES.iter().all(|(known, _)| known != *name))
+    if let Some(unknown) = names
+        .iter()
+        .find(|name| MEASURES.iter().all(|(known, _)| known != *name))
     {
         let known: Vec<&str> = MEASURES.iter().map(|(known, _)| *known).collect();
-        return Err(format!("there is no row '{unknown}'; there are: {}", known.join(" ")).into());
+        return Err(format!(
+            "there is no row '{unknown}'; there are: {}",
+            known.join(" ")
+        )
+        .into());
     }
     let mut out = std::io::stdout().lock();
     let mut rows = Vec::new();
@@ -152,7 +158,11 @@ fn line(row: &Row) -> String {
 
 /// Three places for small figures, none for large ones.
 fn short(value: f64) -> String {
-    if value.abs() < 100.0 { format!("{value:.3}") } else { format!("{value:.0}") }
+    if value.abs() < 100.0 {
+        format!("{value:.3}")
+    } else {
+        format!("{value:.0}")
+    }
 }
 
 #[cfg(test)]
@@ -161,7 +171,10 @@ mod tests {
 
     #[test]
     fn a_row_knows_its_ratio_and_whether_it_holds() {
-        let medians = Medians { ours: 3.0, baseline: 2.0 };
+        let medians = Medians {
+            ours: 3.0,
+            baseline: 2.0,
+        };
         let row = Row::new("start", "ms", medians)
             .beside("docker run")
             .goal("ratio at most 1.4", |row| row.ratio() <= 1.4);

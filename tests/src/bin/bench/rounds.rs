@@ -32,14 +32,20 @@ pub(crate) fn by_turns(
             sides.0.push(ours()?);
         }
     }
-    Ok(Medians { ours: median(&mut sides.0), baseline: median(&mut sides.1) })
+    Ok(Medians {
+        ours: median(&mut sides.0),
+        baseline: median(&mut sides.1),
+    })
 }
 
 /// The middle value, or the mean of the two in the middle; 0 of none.
 pub(crate) fn median(values: &mut [f64]) -> f64 {
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;
-    match (values.get(middle), middle.checked_sub(1).and_then(|below| values.get(below))) {
+    match (
+        values.get(middle),
+        middle.checked_sub(1).and_then(|below| values.get(below)),
+    ) {
         (Some(upper), Some(lower)) if values.len().is_multiple_of(2) => (lower + upper) / 2.0,
         (Some(middle), _) => *middle,
         (None, _) => 0.0,

@@ -10,7 +10,9 @@ use protocol::bounded::List;
 use protocol::filter::Filter;
 use protocol::ids::{BrokerId, PublicKey};
 use protocol::message::{Announcement, BrokerReply, BrokerRequest, Search, decode, encode};
-use protocol::net::{Identity, Multiaddr, Node, NodeConfig, NodeEvents, parse_address, peer_of_address};
+use protocol::net::{
+    Identity, Multiaddr, Node, NodeConfig, NodeEvents, parse_address, peer_of_address,
+};
 use protocol::units::{Bytes, Timestamp};
 use tokio::runtime::Runtime;
 
@@ -32,7 +34,10 @@ const TIMES: u32 = 3;
 pub(crate) fn measure_client() -> Outcome<Vec<Row>> {
     let scene = Scene::new()?;
     let command = scene.renter.prepared();
-    let feira = command.get_program().to_str().ok_or("a path that is not UTF-8")?;
+    let feira = command
+        .get_program()
+        .to_str()
+        .ok_or("a path that is not UTF-8")?;
     let variables: Vec<(&str, &str)> = command
         .get_envs()
         .filter_map(|(name, value)| Some((name.to_str()?, value?.to_str()?)))
@@ -90,7 +95,9 @@ impl Scene {
         let renter = stage.renter("renter", &[&broker.address]);
         let address = parse_address(&broker.address)?;
         let peer = peer_of_address(&address)?;
-        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .enable_all()
+            .build()?;
         let mut scene = Self {
             runtime,
             hosts: Vec::new(),
@@ -108,9 +115,15 @@ impl Scene {
 
     fn announce(&mut self, seller: Seller) -> Outcome<()> {
         let host = self.node(&seller.key, NodeConfig::host(Vec::new()))?;
-        let offers = seller.offers.iter().map(|offer| offer.signed().clone()).collect();
-        let announcement =
-            Announcement { offers: List::new(offers)?, addresses: List::new(Vec::new())? };
+        let offers = seller
+            .offers
+            .iter()
+            .map(|offer| offer.signed().clone())
+            .collect();
+        let announcement = Announcement {
+            offers: List::new(offers)?,
+            addresses: List::new(Vec::new())?,
+        };
         match self.ask(&host.0, &BrokerRequest::Announce(announcement))? {
             BrokerReply::Noted => self.hosts.push(host),
             other => return Err(format!("the broker answered {other:?}").into()),
@@ -127,14 +140,17 @@ impl Scene {
         self.runtime.block_on(async {
             let identity = Identity::from_signing_key(key.clone());
             let (node, events) = Node::start(&identity, config).await?;
-            node.connect(self.peer, vec![self.address.clone()], DEADLINE).await?;
+            node.connect(self.peer, vec![self.address.clone()], DEADLINE)
+                .await?;
             Ok((node, events))
         })
     }
 
     fn ask(&self, node: &Node, request: &BrokerRequest) -> Outcome<BrokerReply> {
         let bytes = encode(request)?;
-        let reply = self.runtime.block_on(node.request(self.peer, bytes, DEADLINE))?;
+        let reply = self
+            .runtime
+            .block_on(node.request(self.peer, bytes, DEADLINE))?;
         Ok(decode(&reply)?)
     }
 

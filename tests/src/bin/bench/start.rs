@@ -41,26 +41,32 @@ pub(crate) fn measure() -> Outcome<Vec<Row>> {
         .goal("at most 1.5 times the baseline", |row| row.ratio() <= 1.5);
     for (name, mut times) in stages.into_inner() {
         let time = median(&mut times);
-        row = row.note(format!("{name}: {time:.0} ms, {:.0} %", 100.0 * time / medians.ours));
+        row = row.note(format!(
+            "{name}: {time:.0} ms, {:.0} %",
+            100.0 * time / medians.ours
+        ));
     }
     Ok(vec![row])
 }
 
-fn rent(
-    renter: &Renter,
-    name: &str,
-    stages: &RefCell<BTreeMap<String, Vec<f64>>>,
-) -> Outcome<f64> {
+fn rent(renter: &Renter, name: &str, stages: &RefCell<BTreeMap<String, Vec<f64>>>) -> Outcome<f64> {
     renter.wait_for_offers(1);
     let began = clock::time_of_day();
     let lease = renter.rent(name, &["--budget", "1"]).ok().json();
     let id = lease["id"].as_str().ok_or("the lease has no id")?;
-    let container = containers_of_lease(id).into_iter().next().ok_or("no container")?;
+    let container = containers_of_lease(id)
+        .into_iter()
+        .next()
+        .ok_or("no container")?;
     let took = since(began, first_output(&container)?)?;
     if let Some(times) = lease["stages"].as_array() {
         for stage in times {
             if let (Some(stage), Some(ms)) = (stage["name"].as_str(), stage["ms"].as_f64()) {
-                stages.borrow_mut().entry(stage.to_owned()).or_default().push(ms);
+                stages
+                    .borrow_mut()
+                    .entry(stage.to_owned())
+                    .or_default()
+                    .push(ms);
             }
         }
     }
@@ -97,28 +103,40 @@ fn since(began: SystemTime, ended: SystemTime) -> Outcome<f64> {
 fn parse(stamp: &str) -> Outcome<SystemTime> {
     let wrong = || format!("the engine wrote the time as '{stamp}'");
     let number = |range: std::ops::Range<usize>| {
-        stamp.get(range).and_then(|digits| digits.parse::<u64>().ok()).ok_or_else(wrong)
+        stamp
+            .get(range)
+            .and_then(|digits| digits.parse::<u64>().ok())
+            .ok_or_else(wrong)
     };
     let (year, month, day) = (number(0..4)?, number(5..7)?, number(8..10)?);
     let (hour, minute, second) = (number(11..13)?, number(14..16)?, number(17..19)?);
-    let fraction = stamp.get(20..).and_then(|rest| rest.strip_suffix('Z')).ok_or_else(wrong)?;
+    let fraction = stamp
+        .get(20..)
+        .and_then(|rest| rest.strip_suffix('Z'))
+        .ok_or_else(wrong)?;
     let nanoseconds: u64 = format!("{fraction:0<9}").parse().map_err(|_| wrong())?;
     let seconds = days_since_1970(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second;
-    Ok(SystemTime::UNIX_EPOCH
-        + Duration::from_secs(seconds)
-        + Duration::from_nanos(nanoseconds))
+    Ok(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds) + Duration::from_nanos(nanoseconds))
 }
 
 /// Days from 1970-01-01, by the rule of the Gregorian calendar, with years that begin in March.
 const fn days_since_1970(year: u64, month: u64, day: u64) -> u64 {
-    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let (year, month) = if month > 2 {
+        (year, month - 3)
+    } else {
+        (year - 1, month + 9)
+    };
     let days_in_years = year * 365 + year / 4 - year / 100 + year / 400;
     days_in_years + (153 * month + 2) / 5 + day - 1 - 719_468
 }
 
 fn docker(arguments: &[&str]) -> Outcome<String> {
     let said = run_within(Command::new("docker").args(arguments), COMMAND);
-    if said.code == 0 { Ok(said.out) } else { Err(said.to_string().into()) }
+    if said.code == 0 {
+        Ok(said.out)
+    } else {
+        Err(said.to_string().into())
+    }
 }
 
 #[cfg(test)]
