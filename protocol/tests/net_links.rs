@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use net_world::{Over, SOON, echo, echo_broker, start, until};
 use protocol::net::{
-    Circuit, ConnectError, LinkDown, LinkHandle, LinkState, NodeConfig, Refusal, ReserveRelay,
-    circuit_address,
+    Circuit, ConnectError, LinkDown, LinkHandle, LinkState, Multiaddr, NodeConfig, Refusal,
+    ReserveRelay, circuit_address,
 };
 
 fn is_up(link: &LinkHandle) -> bool {
@@ -77,6 +77,62 @@ async fn a_link_keeps_an_idle_connection_and_its_end_lets_go_of_it() {
     until("let go", async || broker.counters().connections_open() == 0).await;
 }
 
+/// A wire to `target` that can be cut without either end being told.
+async fn wire(target: std::net::SocketAddr) -> (Multiaddr, tokio::sync::watch::Sender<bool>) {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let (cut, is_cut) = tokio::sync::watch::channel(false);
+    tokio::spawn(async move {
+        while let Ok((mut near, _)) = listener.accept().await {
+            let mut is_cut = is_cut.clone();
+            tokio::spawn(async move {
+                let mut far = tokio::net::TcpStream::connect(target).await.unwrap();
+                tokio::select! {
+                    _ = tokio::io::copy_bidirectional(&mut near, &mut far) => {}
+                    _ = is_cut.wait_for(|cut| *cut) => {}
+                }
+                // Held, not closed, until the wire is mended.
+                let _ = is_cut.wait_for(|cut| !*cut).await;
+            });
+        }
+    });
+    (Over::Tcp.at(port), cut)
+}
+
+#[tokio::test]
+async fn a_silent_network_is_noticed_by_both_ends_and_the_link_comes_back() {
+    let mut config = NodeConfig::broker(vec![Over::Tcp.anywhere()]);
+    config.limits.ping_interval = Duration::from_millis(200);
+    config.limits.ping_timeout = Duration::from_millis(200);
+    let mut host_config = NodeConfig::host(vec![]);
+    host_config.limits = config.limits;
+    let broker = echo_broker(1, config).await;
+    let at = broker.listen_addresses().await[0].to_string();
+    let port = at.split('/').nth(4).unwrap().parse().unwrap();
+    let (through, cut) = wire(([127, 0, 0, 1], port).into()).await;
+    let (host, _events) = start(2, host_config).await;
+    let link = host.keep_connected(broker.public(), vec![through], ReserveRelay::No);
+    link.up(SOON).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(1000)).await;
+    assert_eq!(broker.counters().connections_opened(), 1, "pings kept it");
+
+    cut.send_replace(true);
+    let mut states = link.watch();
+    // Two pings of 0.2 + 0.2 s, and the library's 10 s for the stream of the second.
+    let noticed = states.wait_for(|state| !matches!(state, LinkState::Up { .. }));
+    tokio::time::timeout(Duration::from_secs(12), noticed)
+        .await
+        .unwrap()
+        .unwrap();
+    until("the broker noticed too", async || {
+        broker.counters().connections_open() == 0
+    })
+    .await;
+    cut.send_replace(false);
+    link.retry_now();
+    link.up(SOON).await.unwrap();
+}
+
 #[tokio::test]
 async fn a_broker_that_is_not_there_is_tried_again_and_the_reason_is_told() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -98,6 +154,23 @@ async fn a_broker_that_is_not_there_is_tried_again_and_the_reason_is_told() {
     let _broker = echo_broker(1, NodeConfig::broker(vec![at])).await;
     link.retry_now();
     link.up(SOON).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_node_ends_with_its_last_handle() {
+    let (broker, events) = start(1, NodeConfig::broker(vec![Over::Tcp.anywhere()])).await;
+    let answering = tokio::spawn(echo(events));
+    let at = broker.listen_addresses().await;
+    let (renter, _events) = start(2, NodeConfig::renter()).await;
+    let link = renter.keep_connected(broker.public(), at, ReserveRelay::No);
+    link.up(SOON).await.unwrap();
+    drop(broker);
+    until("the renter sees it gone", async || !is_up(&link)).await;
+    // Its events have ended as well.
+    tokio::time::timeout(SOON, answering)
+        .await
+        .unwrap()
+        .unwrap();
 }
 
 #[tokio::test]

@@ -19,11 +19,6 @@ use super::streams;
 /// (yamux ends it), so it lies well above what [`Limits`] lets either side have open at once.
 const STREAMS_PER_CONNECTION: u32 = 1024;
 
-/// A cut network is noticed after at most 38 s: 10 to the next ping, 8 without an answer (the library forgives
-/// one), 10 to the next, 10 without a stream for it.
-const PING_INTERVAL: Duration = Duration::from_secs(10);
-const PING_TIMEOUT: Duration = Duration::from_secs(8);
-
 /// How long a host's reservation lasts; the library renews it after three quarters of that.
 const RESERVATION: Duration = Duration::from_secs(60 * 60);
 
@@ -86,8 +81,8 @@ fn behaviour(
         streams: streams::Behaviour::default(),
         ping: ping::Behaviour::new(
             ping::Config::new()
-                .with_interval(PING_INTERVAL)
-                .with_timeout(PING_TIMEOUT),
+                .with_interval(limits.ping_interval)
+                .with_timeout(limits.ping_timeout),
         ),
         identify: identify::Behaviour::new(
             identify::Config::new(PROTOCOL_VERSION.to_owned(), key.public())

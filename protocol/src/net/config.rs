@@ -76,10 +76,13 @@ pub struct Limits {
     pub requests_per_second: NonZeroU32,
     /// Requests that one peer may send at once after a pause.
     pub request_burst: NonZeroU32,
-    /// Requests of one peer being read, handled or answered; also how many this node sends one peer.
+    /// Requests of one peer arriving, handled or answered; also how many this node sends one peer.
     pub in_flight_per_peer: usize,
-    /// Requests of all peers being read, handled or answered: times 256 KiB is the memory they can take.
+    /// Requests of all peers being handled or answered.
     pub in_flight: usize,
+    /// Requests of all peers that are still arriving. Apart from `in_flight`, so that peers who send slowly, or
+    /// nothing, take no place from one who sends at once; times 256 KiB is the most memory they can take.
+    pub arriving: usize,
     /// A request must be all there, and a reply taken, within this time.
     pub frame_timeout: Duration,
     /// The program must answer a request within this time.
@@ -88,6 +91,10 @@ pub struct Limits {
     pub tunnels_per_peer: usize,
     /// Tunnels accepted that the program has not yet taken.
     pub tunnel_queue: usize,
+    /// How long after an answered ping the next is sent.
+    pub ping_interval: Duration,
+    /// A ping must be answered within this time. Of two unanswered ones in a row the connection is closed.
+    pub ping_timeout: Duration,
 }
 
 impl Default for Limits {
@@ -101,10 +108,16 @@ impl Default for Limits {
             request_burst: TWO_HUNDRED,
             in_flight_per_peer: 64,
             in_flight: 1024,
+            // Fifty peers that each hold all their places open leave more than a fifth of these.
+            arriving: 4096,
             frame_timeout: Duration::from_secs(10),
             answer_timeout: Duration::from_secs(60),
             tunnels_per_peer: 128,
             tunnel_queue: 256,
+            // A cut network is noticed after at most 38 s: 10 to the next ping, 8 without an answer, 10 to the
+            // next, and the library's 10 without a stream for it.
+            ping_interval: Duration::from_secs(10),
+            ping_timeout: Duration::from_secs(8),
         }
     }
 }

@@ -176,13 +176,14 @@ pub(crate) async fn write_accepted<S: AsyncWrite + Unpin>(stream: &mut S) -> io:
     stream.flush().await
 }
 
-/// Writes the byte that says no and why, and closes the stream.
+/// Writes the byte that says no and why. The stream must then be dropped, not closed: only that resets it, and so
+/// frees a peer that is still busy writing to us.
 pub(crate) async fn write_refusal<S: AsyncWrite + Unpin>(
     stream: &mut S,
     refusal: PeerRefusal,
 ) -> io::Result<()> {
     stream.write_all(&[refusal.byte()]).await?;
-    stream.close().await
+    stream.flush().await
 }
 
 #[cfg(test)]

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use futures::{AsyncReadExt, FutureExt};
 use governor::{DefaultKeyedRateLimiter, Quota};
 use libp2p::PeerId;
-use libp2p::swarm::Stream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -15,7 +14,7 @@ use super::config::Limits;
 use super::counters::{NetCounters, Refusal};
 use super::frame::{PeerRefusal, write_accepted, write_refusal};
 use super::requests::{Answering, Arrived};
-use super::streams::{Inbound, Kind};
+use super::streams::{GuardedStream, Inbound, Kind};
 use super::tunnels::Tunnel;
 use crate::ids::PublicKey;
 
@@ -89,7 +88,7 @@ pub(crate) struct Gate {
     /// Kept beyond a peer's disconnection until full again: reconnecting does not refill a bucket.
     buckets: DefaultKeyedRateLimiter<PeerId>,
     until_sweep: u32,
-    in_flight: Arc<Semaphore>,
+    arriving: Arc<Semaphore>,
     refusals: Arc<Semaphore>,
     stopping: bool,
     /// Requests being answered, tunnels being accepted, refusals being written: all end by themselves.
@@ -111,6 +110,7 @@ impl Gate {
             answering: Answering {
                 queue: requests,
                 counters: Arc::clone(&counters),
+                in_flight: Arc::new(Semaphore::new(limits.in_flight)),
                 frame_timeout: limits.frame_timeout,
                 answer_timeout: limits.answer_timeout,
             },
@@ -118,7 +118,7 @@ impl Gate {
             tunnels,
             buckets: DefaultKeyedRateLimiter::keyed(quota),
             until_sweep: SWEEP_EVERY,
-            in_flight: Arc::new(Semaphore::new(limits.in_flight)),
+            arriving: Arc::new(Semaphore::new(limits.arriving)),
             refusals: Arc::new(Semaphore::new(REFUSALS_AT_ONCE)),
             stopping: false,
             serving: JoinSet::new(),
@@ -162,8 +162,8 @@ impl Gate {
         let places = peer
             .inbound
             .take(Kind::Request)
-            .zip(Arc::clone(&self.in_flight).try_acquire_owned().ok());
-        let Some((of_peer, of_all)) = places else {
+            .zip(Arc::clone(&self.arriving).try_acquire_owned().ok());
+        let Some((of_peer, arriving)) = places else {
             self.refuse(
                 inbound.stream,
                 Refusal::TooManyInFlight,
@@ -173,7 +173,7 @@ impl Gate {
         };
         let answering = self.answering.clone();
         self.serving
-            .spawn(answering.answer(inbound.stream, peer.key, [of_peer, of_all]));
+            .spawn(answering.answer(inbound.stream, peer.key, of_peer, arriving));
     }
 
     fn take_token(&mut self, peer: PeerId) -> bool {
@@ -210,7 +210,7 @@ impl Gate {
         });
     }
 
-    fn admit_link(&mut self, peer: &Peer, mut stream: Stream) {
+    fn admit_link(&mut self, peer: &Peer, mut stream: GuardedStream) {
         let Some(place) = peer.inbound.take(Kind::Link) else {
             self.counters.refuse(Refusal::TooManyLinks);
             return;
@@ -225,7 +225,7 @@ impl Gate {
         });
     }
 
-    fn refuse(&mut self, mut stream: Stream, counted: Refusal, said: PeerRefusal) {
+    fn refuse(&mut self, mut stream: GuardedStream, counted: Refusal, said: PeerRefusal) {
         self.counters.refuse(counted);
         let Ok(place) = Arc::clone(&self.refusals).try_acquire_owned() else {
             return;

@@ -1,11 +1,12 @@
 //! One request and its reply on a stream of its own: asking, answering, and every way in which that can fail.
 //! The bytes are not looked at.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::{Either, select};
 use futures::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio::time::timeout;
 
 use super::counters::{NetCounters, Refusal};
@@ -201,25 +202,37 @@ pub enum ReplyError {
 #[derive(Debug, Clone)]
 pub(crate) struct Answering {
     pub(crate) queue: mpsc::Sender<Arrived>,
-    pub(crate) counters: std::sync::Arc<NetCounters>,
+    pub(crate) counters: Arc<NetCounters>,
+    /// Places for requests that have arrived whole.
+    pub(crate) in_flight: Arc<Semaphore>,
     pub(crate) frame_timeout: Duration,
     pub(crate) answer_timeout: Duration,
 }
 
 impl Answering {
     /// Reads the request on `stream`, has the program answer it, and writes the reply.
-    /// The places are given back when it is over, however it ends.
+    /// The peer's place is given back when all is over, however it ends; the one for arriving, once it is here.
     pub(crate) async fn answer<S>(
         self,
         mut stream: S,
         peer: PublicKey,
-        _places: [OwnedSemaphorePermit; 2],
+        _of_peer: OwnedSemaphorePermit,
+        arriving: OwnedSemaphorePermit,
     ) where
         S: AsyncRead + AsyncWrite + Unpin,
     {
-        let outcome = match self.hand_over(&mut stream, peer).await {
-            Ok(reply) => self.wait_for(reply).await,
-            Err(none) => Err(none),
+        let read = self.read(&mut stream).await;
+        let in_flight = self.in_flight.try_acquire();
+        drop(arriving);
+        let outcome = match (read, &in_flight) {
+            (Err(none), _) => Err(none),
+            (Ok(_), Err(_)) => {
+                Err(self.refuse(Refusal::TooManyInFlight, PeerRefusal::TooManyInFlight))
+            }
+            (Ok(bytes), Ok(_)) => match self.hand_over(peer, bytes) {
+                Ok(reply) => self.wait_for(reply).await,
+                Err(none) => Err(none),
+            },
         };
         // A peer that has gone away while it was answered is its own loss: it sees its connection closed.
         let written = timeout(self.frame_timeout, async {
@@ -241,21 +254,27 @@ impl Answering {
     }
 
     /// `Err(None)` when the stream failed and there is nobody to tell.
-    async fn hand_over<S: AsyncRead + Unpin>(
+    async fn read<S: AsyncRead + Unpin>(
         &self,
         stream: &mut S,
-        peer: PublicKey,
-    ) -> Result<oneshot::Receiver<Vec<u8>>, Option<PeerRefusal>> {
+    ) -> Result<Vec<u8>, Option<PeerRefusal>> {
         let Ok(frame) = timeout(self.frame_timeout, read_frame(stream)).await else {
             return Err(self.refuse(Refusal::TooSlow, PeerRefusal::TooSlow));
         };
-        let bytes = frame.map_err(|error| match error {
+        frame.map_err(|error| match error {
             FrameError::TooBig { .. } => self.refuse(Refusal::TooBig, PeerRefusal::TooBig),
             FrameError::Truncated | FrameError::UnknownAnswer(_) => {
                 self.refuse(Refusal::Malformed, PeerRefusal::Malformed)
             }
             FrameError::Io(_) => None,
-        })?;
+        })
+    }
+
+    fn hand_over(
+        &self,
+        peer: PublicKey,
+        bytes: Vec<u8>,
+    ) -> Result<oneshot::Receiver<Vec<u8>>, Option<PeerRefusal>> {
         let (sender, receiver) = oneshot::channel();
         let arrived = Arrived {
             peer,

@@ -4,6 +4,7 @@
 //! Written here, and not taken from `libp2p-stream`, because that one drops inbound streams without a word when
 //! its reader is not waiting at that instant, and opens on a random connection of several.
 
+mod guarded;
 mod handler;
 
 use std::collections::{HashMap, VecDeque};
@@ -12,14 +13,15 @@ use std::task::{Context, Poll};
 
 use libp2p::core::Endpoint;
 use libp2p::core::transport::PortUse;
-use libp2p::swarm::behaviour::{ConnectionClosed, ConnectionEstablished};
+use libp2p::swarm::behaviour::ConnectionEstablished;
 use libp2p::swarm::{
-    ConnectionDenied, ConnectionId, FromSwarm, NetworkBehaviour, NotifyHandler, Stream, THandler,
+    ConnectionDenied, ConnectionId, FromSwarm, NetworkBehaviour, NotifyHandler, THandler,
     THandlerInEvent, THandlerOutEvent, ToSwarm,
 };
 use libp2p::{Multiaddr, PeerId};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
+pub(crate) use self::guarded::GuardedStream;
 use self::handler::Handler;
 use super::address::is_relayed;
 
@@ -59,7 +61,7 @@ pub(crate) struct Opening {
 /// A stream this node opened.
 #[derive(Debug)]
 pub(crate) struct Opened {
-    pub(crate) stream: Stream,
+    pub(crate) stream: GuardedStream,
     pub(crate) relayed: bool,
     /// Kept as long as the stream is.
     pub(crate) place: OwnedSemaphorePermit,
@@ -86,7 +88,7 @@ pub(crate) struct Inbound {
     pub(crate) peer: PeerId,
     pub(crate) kind: Kind,
     pub(crate) relayed: bool,
-    pub(crate) stream: Stream,
+    pub(crate) stream: GuardedStream,
 }
 
 /// The behaviour: which connections there are to whom, and which streams are on their way.
@@ -118,6 +120,27 @@ impl Behaviour {
         });
     }
 
+    /// Uses the connection no more, because it is being closed. That can take the system a quarter of an hour when
+    /// the other end is cut off with bytes still on the way to it.
+    pub(crate) fn forget(&mut self, peer: &PeerId, id: ConnectionId) {
+        if let Some(all) = self.connections.get_mut(peer) {
+            all.retain(|connection| connection.id != id);
+            if all.is_empty() {
+                self.connections.remove(peer);
+            }
+        }
+    }
+
+    /// Uses no connection to the peer any more.
+    pub(crate) fn forget_all(&mut self, peer: &PeerId) {
+        self.connections.remove(peer);
+    }
+
+    /// Whether there is a connection to the peer.
+    pub(crate) fn is_connected(&self, peer: &PeerId) -> bool {
+        self.connections.contains_key(peer)
+    }
+
     /// Whether some connection to the peer does not go through a relay.
     pub(crate) fn is_direct(&self, peer: &PeerId) -> bool {
         self.connections
@@ -140,15 +163,6 @@ impl Behaviour {
                 id: event.connection_id,
                 relayed: event.endpoint.is_relayed(),
             });
-    }
-
-    fn closed(&mut self, event: &ConnectionClosed<'_>) {
-        if let Some(all) = self.connections.get_mut(&event.peer_id) {
-            all.retain(|connection| connection.id != event.connection_id);
-            if all.is_empty() {
-                self.connections.remove(&event.peer_id);
-            }
-        }
     }
 }
 
@@ -189,7 +203,7 @@ impl NetworkBehaviour for Behaviour {
         if let FromSwarm::ConnectionEstablished(event) = event {
             self.established(&event);
         } else if let FromSwarm::ConnectionClosed(event) = event {
-            self.closed(&event);
+            self.forget(&event.peer_id, event.connection_id);
         }
     }
 

@@ -6,20 +6,20 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use libp2p::swarm::Stream;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::compat::{Compat, FuturesAsyncReadCompatExt};
 
 use super::frame::{FrameError, PeerRefusal, read_answer};
-use super::streams::{OpenError, Opened};
+use super::streams::{GuardedStream, OpenError, Opened};
 use crate::ids::PublicKey;
 
 /// A byte stream to another peer's program, both ways, each of which can be closed by itself.
-/// As long as it is held, the connection under it is kept.
+/// As long as it is held, the connection under it is kept. When the connection is lost, what has arrived can still be
+/// read, then reads and writes fail: an orderly end always means that the peer's program closed it.
 #[derive(Debug)]
 pub struct Tunnel {
-    stream: Compat<Stream>,
+    stream: Compat<GuardedStream>,
     peer: PublicKey,
     relayed: bool,
     _place: OwnedSemaphorePermit,
@@ -27,7 +27,7 @@ pub struct Tunnel {
 
 impl Tunnel {
     pub(crate) fn new(
-        stream: Stream,
+        stream: GuardedStream,
         peer: PublicKey,
         relayed: bool,
         place: OwnedSemaphorePermit,

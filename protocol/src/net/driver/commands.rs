@@ -11,6 +11,7 @@ use tokio::sync::oneshot;
 
 use super::super::address::is_relayed;
 use super::super::gate::places_of;
+use super::super::identity::public_key_of;
 use super::super::node::ConnectError;
 use super::super::reservations::Waiting;
 use super::super::streams::{Kind, OpenError, Opened, Opening};
@@ -74,11 +75,12 @@ impl Driver {
                 reply,
             } => self.connect(peer, addresses, reply),
             Command::Disconnect { peer, reply } => {
+                self.swarm.behaviour_mut().streams.forget_all(&peer);
                 let _ = self.swarm.disconnect_peer_id(peer);
                 let _ = reply.send(());
             }
             Command::IsConnected { peer, reply } => {
-                let _ = reply.send(self.peers.contains_key(&peer));
+                let _ = reply.send(self.is_connected(&peer, true));
             }
             Command::Open { peer, kind, reply } => self.open(peer, kind, reply),
             Command::Reserve { relay, reply } => match self.swarm.listen_on(relay) {
@@ -128,10 +130,11 @@ impl Driver {
 
     /// Whether there is a connection, and a direct one if a relayed one will not do.
     fn is_connected(&self, peer: &PeerId, relayed_will_do: bool) -> bool {
+        let streams = &self.swarm.behaviour().streams;
         if relayed_will_do {
-            self.peers.contains_key(peer)
+            streams.is_connected(peer)
         } else {
-            self.swarm.behaviour().streams.is_direct(peer)
+            streams.is_direct(peer)
         }
     }
 
@@ -160,7 +163,12 @@ impl Driver {
             Some(Protocol::P2p(_)) => address.clone(),
             Some(_) | None => address.clone().with(Protocol::P2p(me)),
         };
-        let peers: BTreeSet<PublicKey> = self.peers.values().map(|peer| peer.key).collect();
+        let peers: BTreeSet<PublicKey> = self
+            .swarm
+            .connected_peers()
+            .filter(|peer| self.is_connected(peer, true))
+            .filter_map(|peer| public_key_of(peer).ok())
+            .collect();
         Snapshot {
             listen: self.swarm.listeners().map(named).collect(),
             external: self.swarm.external_addresses().map(named).collect(),

@@ -73,7 +73,7 @@ impl Driver {
     fn on_established(&mut self, id: PeerId, connection: ConnectionId) {
         self.counters.connection_opened();
         let Ok(key) = public_key_of(&id) else {
-            self.turn_away(connection, Refusal::ForeignKey);
+            self.turn_away(id, connection, Refusal::ForeignKey);
             return;
         };
         self.peers
@@ -138,11 +138,11 @@ impl Driver {
         match &event.result {
             Ok(_) => {}
             Err(ping::Failure::Unsupported) => {
-                self.turn_away(event.connection, Refusal::WrongVersion);
+                self.turn_away(event.peer, event.connection, Refusal::WrongVersion);
             }
             Err(failure @ (ping::Failure::Timeout | ping::Failure::Other { .. })) => {
                 tracing::debug!(peer = %event.peer, %failure, "closing a silent connection");
-                self.swarm.close_connection(event.connection);
+                self.close(event.peer, event.connection);
             }
         }
     }
@@ -150,12 +150,12 @@ impl Driver {
     fn on_identified(&mut self, event: identify::Event) {
         if let identify::Event::Received {
             connection_id,
+            peer_id,
             info,
-            ..
         } = event
             && info.protocol_version != PROTOCOL_VERSION
         {
-            self.turn_away(connection_id, Refusal::WrongVersion);
+            self.turn_away(peer_id, connection_id, Refusal::WrongVersion);
         }
     }
 
@@ -172,9 +172,14 @@ impl Driver {
         tracing::debug!(?event, "relay");
     }
 
-    fn turn_away(&mut self, connection: ConnectionId, reason: Refusal) {
+    fn turn_away(&mut self, peer: PeerId, connection: ConnectionId, reason: Refusal) {
         self.counters.refuse(reason);
-        tracing::debug!(reason = reason.label(), "turning a connection away");
+        tracing::debug!(%peer, reason = reason.label(), "turning a connection away");
+        self.close(peer, connection);
+    }
+
+    fn close(&mut self, peer: PeerId, connection: ConnectionId) {
+        self.swarm.behaviour_mut().streams.forget(&peer, connection);
         self.swarm.close_connection(connection);
     }
 }

@@ -11,7 +11,9 @@ use libp2p::swarm::handler::{ConnectionEvent, DialUpgradeError, FullyNegotiatedO
 use libp2p::swarm::{
     ConnectionHandler, ConnectionHandlerEvent, Stream, StreamUpgradeError, SubstreamProtocol,
 };
+use tokio_util::sync::CancellationToken;
 
+use super::guarded::GuardedStream;
 use super::{Kind, OpenError, Opened, Opening};
 
 /// The queues are as long as the muxer allows streams on one connection, no longer.
@@ -19,7 +21,15 @@ use super::{Kind, OpenError, Opened, Opening};
 pub(crate) struct Handler {
     relayed: bool,
     wanted: VecDeque<Opening>,
-    arrived: VecDeque<(Kind, Stream)>,
+    arrived: VecDeque<(Kind, GuardedStream)>,
+    /// The connection drops its handler as soon as it begins to close; this then ends its streams.
+    gone: CancellationToken,
+}
+
+impl Drop for Handler {
+    fn drop(&mut self) {
+        self.gone.cancel();
+    }
 }
 
 impl Handler {
@@ -28,6 +38,7 @@ impl Handler {
             relayed,
             wanted: VecDeque::new(),
             arrived: VecDeque::new(),
+            gone: CancellationToken::new(),
         }
     }
 
@@ -35,7 +46,7 @@ impl Handler {
         let Opening { place, reply, .. } = event.info;
         // A caller that stopped waiting drops the stream here, which resets it.
         let _ = reply.send(Ok(Opened {
-            stream: event.protocol,
+            stream: GuardedStream::new(event.protocol, self.gone.clone()),
             relayed: self.relayed,
             place,
         }));
@@ -55,7 +66,7 @@ fn not_opened(event: DialUpgradeError<Opening, ReadyUpgrade<Kind>>) {
 
 impl ConnectionHandler for Handler {
     type FromBehaviour = Opening;
-    type ToBehaviour = (Kind, Stream);
+    type ToBehaviour = (Kind, GuardedStream);
     type InboundProtocol = AnyKind;
     type OutboundProtocol = ReadyUpgrade<Kind>;
     type InboundOpenInfo = ();
@@ -72,7 +83,7 @@ impl ConnectionHandler for Handler {
     fn poll(
         &mut self,
         _: &mut Context<'_>,
-    ) -> Poll<ConnectionHandlerEvent<ReadyUpgrade<Kind>, Opening, (Kind, Stream)>> {
+    ) -> Poll<ConnectionHandlerEvent<ReadyUpgrade<Kind>, Opening, (Kind, GuardedStream)>> {
         if let Some(opening) = self.wanted.pop_front() {
             let upgrade = ReadyUpgrade::new(opening.kind);
             return Poll::Ready(ConnectionHandlerEvent::OutboundSubstreamRequest {
@@ -90,7 +101,9 @@ impl ConnectionHandler for Handler {
     ) {
         match event {
             ConnectionEvent::FullyNegotiatedInbound(event) => {
-                self.arrived.push_back(event.protocol);
+                let (kind, stream) = event.protocol;
+                let stream = GuardedStream::new(stream, self.gone.clone());
+                self.arrived.push_back((kind, stream));
             }
             ConnectionEvent::FullyNegotiatedOutbound(event) => self.opened(event),
             ConnectionEvent::DialUpgradeError(event) => not_opened(event),
