@@ -132,6 +132,7 @@ impl<'a> Reader<'a> {
         if let Err(problem @ ParseProblem::UnknownField { .. }) = field {
             return Err(self.error(start, problem));
         }
+        self.skip_blanks();
         let operator_at = self.at;
         let operator = self.operator(name)?;
         let value_at = if self.skip_blanks() { self.at } else { self.text.len() };
@@ -145,7 +146,6 @@ impl<'a> Reader<'a> {
     }
 
     fn operator(&mut self, field: &str) -> Result<Operator, ParseError> {
-        self.skip_blanks();
         let start = self.at;
         let mut word = self.take(|c| matches!(c, '<' | '=' | '>' | '!' | '~' | ':'));
         if word.is_empty() {

@@ -1,0 +1,124 @@
+//! Small values of every kind for the tests of the wire: fixed, made of bytes and numbers that are easy to
+//! find in a dump. Must not draw anything at random.
+#![allow(dead_code, reason = "each suite uses its own part")]
+
+use ed25519_dalek::SigningKey;
+use protocol::bounded::{List, Text};
+use protocol::ids::{BrokerId, HostId, MessageId, PublicKey};
+use protocol::machine::{ContainerNetwork, Gpu, Machine};
+use protocol::offer::{Offer, Share, offer_id};
+use protocol::signed::{ANYONE, Envelope, Signed, Statement};
+use protocol::terms::{Limits, Prices};
+use protocol::units::{
+    Bytes, PricePerGb, PricePerGbMonth, PricePerHour, Seconds, Timestamp,
+};
+
+pub const BROKER: BrokerId = BrokerId::from_bytes([0xb0; 32]);
+
+pub fn host_key() -> SigningKey {
+    SigningKey::from_bytes(&[0x11; 32])
+}
+
+pub fn host() -> HostId {
+    HostId::from(PublicKey::from_bytes(host_key().verifying_key().to_bytes()))
+}
+
+pub fn text<const N: usize>(words: &str) -> Text<N> {
+    Text::new(words).unwrap()
+}
+
+pub fn list<T, const N: usize>(items: Vec<T>) -> List<T, N> {
+    List::new(items).ok().unwrap()
+}
+
+pub fn rtx_4090() -> Gpu {
+    Gpu {
+        model: text("NVIDIA GeForce RTX 4090"),
+        uuid: text("GPU-1"),
+        vram: Bytes(24_564 << 20),
+        driver: text("570.124.06"),
+        cuda: (12, 8),
+        compute_capability: (8, 9),
+        pcie_generation: 4,
+        pcie_width: 16,
+        power_limit_mw: 450_000,
+    }
+}
+
+pub fn machine(gpus: Vec<Gpu>) -> Machine {
+    Machine {
+        cpu_model: text("AMD EPYC 7713 64-Core Processor"),
+        architecture: text("x86_64"),
+        cpu_cores: 64,
+        has_avx: true,
+        ram: Bytes(256_000_000_000),
+        disk_total: Bytes::from_gb(2000),
+        disk_free: Bytes::from_gb(1500),
+        disk_enforced: false,
+        system: text("Debian GNU/Linux 12 (bookworm)"),
+        kernel: text("6.1.0-18-amd64"),
+        engine: text("20.10.24+dfsg1"),
+        runtime: text("runc 1.1.5"),
+        network: ContainerNetwork::Bridge,
+        gpus: list(gpus),
+    }
+}
+
+/// One RTX 4090 of two, at $0.318 an hour and $0.10 a GB-month.
+pub fn gpu_offer() -> Offer {
+    let second = Gpu { uuid: text("GPU-2"), ..rtx_4090() };
+    let resources = list(vec![text("GPU-1")]);
+    Offer {
+        id: offer_id(host(), &resources),
+        sequence: 7,
+        listed_at: Timestamp(1_000),
+        machine: machine(vec![rtx_4090(), second]),
+        share: Share {
+            resources,
+            gpus: list(vec![rtx_4090()]),
+            cpu_millicores: 32_000,
+            ram: Bytes(128_000_000_000),
+            shared_memory: Bytes(64_000_000_000),
+        },
+        prices: Prices {
+            compute: PricePerHour(318_000),
+            storage: PricePerGbMonth(100_000),
+            upload: PricePerGb(5_000),
+            download: PricePerGb(0),
+        },
+        limits: Limits {
+            start_within: Seconds(300),
+            duration_max: Some(Seconds(604_800)),
+            stop_grace: Seconds(10),
+            disk_max: Bytes::from_gb(500),
+        },
+        brokers: list(vec![BROKER]),
+    }
+}
+
+/// A machine without a GPU, at $0.02 an hour, without a longest duration.
+pub fn cpu_offer() -> Offer {
+    let resources = list(vec![text("machine")]);
+    let gpu = gpu_offer();
+    Offer {
+        id: offer_id(host(), &resources),
+        machine: machine(vec![]),
+        share: Share { resources, gpus: list(vec![]), ..gpu.share },
+        prices: Prices { compute: PricePerHour(20_000), ..gpu.prices },
+        limits: Limits { duration_max: None, ..gpu.limits },
+        ..gpu
+    }
+}
+
+pub fn envelope(byte: u8) -> Envelope {
+    Envelope {
+        audience: ANYONE,
+        message_id: MessageId::from_bytes([byte; 16]),
+        issued: Timestamp(1_700_000_000_000),
+        validity: Seconds(90),
+    }
+}
+
+pub fn signed<T: Statement>(body: T) -> Signed<T> {
+    Signed::sign(body, &host_key(), envelope(0x22)).unwrap().signed().clone()
+}
