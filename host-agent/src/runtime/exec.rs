@@ -169,6 +169,8 @@ pub struct ExecOutput {
     /// The part of a frame's header that was read.
     header: [u8; HEADER_BYTES],
     header_filled: usize,
+    /// A piece that was looked at before its time.
+    returned: Option<Piece>,
 }
 
 impl ExecOutput {
@@ -185,7 +187,7 @@ impl ExecOutput {
     }
 
     fn new(reader: BoxedReader, framing: Framing) -> Self {
-        Self { reader, framing, header: [0; HEADER_BYTES], header_filled: 0 }
+        Self { reader, framing, header: [0; HEADER_BYTES], header_filled: 0, returned: None }
     }
 
     /// The next piece; nothing at the end. Cancel-safe.
@@ -193,6 +195,9 @@ impl ExecOutput {
     /// # Errors
     /// When the stream fails or is no stream of frames.
     pub async fn next(&mut self) -> io::Result<Option<Piece>> {
+        if let Some(piece) = self.returned.take() {
+            return Ok(Some(piece));
+        }
         let (errors, most) = match self.framing {
             Framing::Raw => (false, DATA_BYTES_MAX),
             Framing::Frames { errors, left } if left > 0 => (errors, piece_size(left)),
@@ -214,6 +219,11 @@ impl ExecOutput {
             *left = left.saturating_sub(u32::try_from(read).unwrap_or(u32::MAX));
         }
         Ok(Some(if errors { Piece::Errors(bytes) } else { Piece::Output(bytes) }))
+    }
+
+    /// Makes `piece` the next one again.
+    pub(crate) fn put_back(&mut self, piece: Piece) {
+        self.returned = Some(piece);
     }
 
     /// Reads headers until one has bytes behind it; nothing at a clean end.

@@ -16,13 +16,16 @@
 pub mod exec;
 pub mod logs;
 
+pub mod docker;
+pub mod sandbox;
+
 mod process;
 
 use std::future::Future;
 use std::path::Path;
 
 use protocol::bounded::List;
-use protocol::ids::{BrokerId, HostId, LeaseId};
+use protocol::ids::{BrokerId, LeaseId};
 use protocol::job::{Job, PinnedImage};
 use protocol::lease::Problem;
 use protocol::machine::{ContainerNetwork, GPUS_MAX};

@@ -25,7 +25,7 @@ impl HostProcess {
     /// still says that its program runs as `pid`; else the number may have been another's.
     pub(crate) fn hold(pid: i32) -> io::Result<Self> {
         let pid = Pid::from_raw(pid).ok_or(io::ErrorKind::InvalidInput)?;
-        let descriptor = AsyncFd::new(pidfd_open(pid, PidfdFlags::NONBLOCK)?)?;
+        let descriptor = AsyncFd::register(pidfd_open(pid, PidfdFlags::NONBLOCK)?)?;
         Ok(Self { pid, descriptor })
     }
 
