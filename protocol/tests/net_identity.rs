@@ -1,5 +1,6 @@
 //! The key file: what its modes must be, what it is refused for, and that OpenSSH can read it.
 #![cfg(feature = "net")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};

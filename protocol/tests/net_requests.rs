@@ -4,7 +4,7 @@
 mod net_world;
 
 use std::num::NonZeroU32;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures::future::join_all;
 use net_world::{Over, SOON, connect, echo_broker, start, until};
@@ -12,6 +12,7 @@ use protocol::net::{
     ConnectError, MAX_FRAME, Node, NodeConfig, NodeError, NodeEvent, PeerRefusal, Refusal,
     ReplyError, RequestError,
 };
+use tokio::time::Instant;
 
 #[tokio::test]
 async fn a_reply_comes_back_over_each_transport() {

@@ -1,6 +1,7 @@
 //! Tunnels between real nodes on loopback: whole bytes both ways, many at once, explicit refusals, and the same
 //! through a broker's relay to a host that listens nowhere.
 #![cfg(feature = "net")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 mod net_world;
 

@@ -12,10 +12,10 @@ use tokio::time::timeout;
 
 use super::config::Limits;
 use super::counters::{NetCounters, Refusal};
-use super::frame::{PeerRefusal, write_accepted, write_refusal};
 use super::requests::{Answering, Arrived};
 use super::streams::{GuardedStream, Inbound, Kind};
 use super::tunnels::Tunnel;
+use super::wire::{PeerRefusal, write_accepted, write_refusal};
 use crate::ids::PublicKey;
 
 /// Links one peer may hold: one for each program it runs with the same key.

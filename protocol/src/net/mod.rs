@@ -27,27 +27,29 @@ pub mod link;
 pub mod requests;
 pub mod tunnels;
 
+pub mod frames;
+
 pub mod address;
 pub mod counters;
 
 mod behaviour;
 mod clock;
 mod driver;
-mod frame;
 mod gate;
 mod reservations;
 mod streams;
+mod wire;
 
 pub use address::{AddressError, circuit_address, parse_address, peer_of_address};
 pub use config::{Limits, NodeConfig, RelayLimits, Role};
 pub use counters::{NetCounters, Refusal};
-pub use frame::{MAX_FRAME, PeerRefusal};
 pub use identity::{Identity, IdentityError, peer_id_of, public_key_of};
 pub use libp2p::{Multiaddr, PeerId};
 pub use link::{Circuit, LinkDown, LinkHandle, LinkState, ReserveRelay};
 pub use node::{ConnectError, Node, NodeError, NodeEvent, NodeEvents};
 pub use requests::{ReplyError, RequestError, Responder};
 pub use tunnels::{Tunnel, TunnelError};
+pub use wire::{MAX_FRAME, PeerRefusal};
 
 /// The version every Feira node announces; a peer that announces another is closed.
 pub const PROTOCOL_VERSION: &str = "feira/1";

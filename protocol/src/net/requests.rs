@@ -10,11 +10,11 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio::time::timeout;
 
 use super::counters::{NetCounters, Refusal};
-use super::frame::{
+use super::streams::OpenError;
+use super::wire::{
     FrameError, MAX_FRAME, PeerRefusal, read_answer, read_frame, write_accepted, write_frame,
     write_refusal,
 };
-use super::streams::OpenError;
 use crate::ids::PublicKey;
 
 /// Why a request has no reply.

@@ -10,8 +10,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::compat::{Compat, FuturesAsyncReadCompatExt};
 
-use super::frame::{FrameError, PeerRefusal, read_answer};
 use super::streams::{GuardedStream, OpenError, Opened};
+use super::wire::{FrameError, PeerRefusal, read_answer};
 use crate::ids::PublicKey;
 
 /// A byte stream to another peer's program, both ways, each of which can be closed by itself.
@@ -19,7 +19,7 @@ use crate::ids::PublicKey;
 /// read, then reads and writes fail: an orderly end always means that the peer's program closed it.
 #[derive(Debug)]
 pub struct Tunnel {
-    stream: Compat<GuardedStream>,
+    stream: Compat<Box<GuardedStream>>,
     peer: PublicKey,
     relayed: bool,
     _place: OwnedSemaphorePermit,
@@ -33,7 +33,7 @@ impl Tunnel {
         place: OwnedSemaphorePermit,
     ) -> Self {
         Self {
-            stream: stream.compat(),
+            stream: Box::new(stream).compat(),
             peer,
             relayed,
             _place: place,

@@ -2,7 +2,8 @@
 #![allow(
     dead_code,
     clippy::allow_attributes,
-    reason = "each test binary uses its own part of this"
+    clippy::unwrap_used,
+    reason = "each test binary uses its own part of this, and a test that cannot go on should stop"
 )]
 
 use std::time::Duration;

@@ -45,8 +45,11 @@ fn or_gone<T>(
     wait: &mut Wait,
     cx: &mut Context<'_>,
 ) -> Poll<io::Result<T>> {
-    if said.is_ready() {
-        return said;
+    match said {
+        Poll::Pending => {}
+        // The muxer has several words for it, "wrote zero bytes" among them.
+        Poll::Ready(Err(_)) if gone.is_cancelled() => return Poll::Ready(Err(reset())),
+        Poll::Ready(_) => return said,
     }
     let wait = wait.get_or_insert_with(|| Box::pin(gone.clone().cancelled_owned()));
     wait.as_mut().poll(cx).map(|()| Err(reset()))
