@@ -1,0 +1,183 @@
+//! Deciding about what time brings: deadlines, silence, budgets, money that runs out.
+//!
+//! Every live lease has a moment at which it is looked at next, computed so that nothing is noticed late;
+//! a tick looks at the leases whose moment has come, and at no others. Must not change anything.
+
+use crate::core::charge;
+use crate::core::desk::Desk;
+use crate::core::event::{Event, Fact};
+use crate::core::lease::{Lease, State};
+use protocol::lease::{Detail, EndCause, PauseCause, Problem, ProblemKind, Stage};
+use protocol::units::{MicroUsd, Millis, Seconds, Timestamp};
+
+/// How often a lease is looked at whose end is near but cannot be computed.
+const LOOK_AGAIN: Millis = Millis(1000);
+const HOUR: Seconds = Seconds(3600);
+
+/// A lease's money at one moment.
+#[derive(Debug, Clone, Copy)]
+struct Funds {
+    /// What is held and not owed yet.
+    held: MicroUsd,
+    /// That and the renter's available money.
+    all: MicroUsd,
+    /// What the budget leaves.
+    budget: MicroUsd,
+    /// What is still to come at most, with the longest duration.
+    need: MicroUsd,
+}
+
+impl Desk {
+    /// What happens to `lease` because it is `now`. `fill` says whether its hold is to be filled up.
+    pub(super) fn check(&self, now: Timestamp, lease: &Lease, fill: bool) -> Vec<Event> {
+        let to = |state: State| vec![self.moved(now, lease, state, self.meter_at(now, lease))];
+        match &lease.state {
+            State::Offered { accept_by, .. } if now >= *accept_by => {
+                to(State::Closed { cause: EndCause::NotAccepted })
+            }
+            State::Accepted { start_by } | State::Preparing { start_by } if now >= *start_by => {
+                to(self.not_started(now, lease))
+            }
+            State::Suspect { lost_at } if now >= *lost_at => {
+                to(State::Closed { cause: EndCause::HostLost })
+            }
+            State::Closing { cause, give_up_at } if now >= *give_up_at => {
+                to(State::Closed { cause: cause.clone() })
+            }
+            State::Running => self.check_running(now, lease, fill),
+            State::Paused { disk_until, .. } => self.check_paused(now, lease, *disk_until, fill),
+            State::Offered { .. }
+            | State::Accepted { .. }
+            | State::Preparing { .. }
+            | State::Suspect { .. }
+            | State::Closing { .. }
+            | State::Closed { .. } => Vec::new(),
+        }
+    }
+
+    fn not_started(&self, now: Timestamp, lease: &Lease) -> State {
+        if lease.started_at.is_none() {
+            return self.closing(now, EndCause::NotStarted);
+        }
+        let problem = Problem {
+            stage: Stage::Starting,
+            kind: ProblemKind::EngineFailed,
+            detail: Detail::cut("the host did not run it within the time that it promised"),
+        };
+        self.paused(now, PauseCause::ResumeFailed(problem))
+    }
+
+    fn check_running(&self, now: Timestamp, lease: &Lease, fill: bool) -> Vec<Event> {
+        let meter = self.meter(lease);
+        if !meter.is_heard(now, self.settings.suspect_after) {
+            let lost_at = meter.heard.after(self.settings.lost_after.millis());
+            return vec![self.moved(now, lease, State::Suspect { lost_at }, meter)];
+        }
+        let ahead = self.meter_at(now, lease);
+        let expected = meter.expected(now, lease.state.counting(), self.settings.suspect_after);
+        let to = |state: State| vec![self.moved(now, lease, state, ahead)];
+        if lease.charge_for(&expected).total() >= lease.contract.budget {
+            return to(self.closing(now, EndCause::Budget));
+        }
+        if lease.contract.duration_max.is_some_and(|most| expected.running >= most.millis()) {
+            return to(self.closing(now, EndCause::Duration));
+        }
+        let funds = self.funds(now, lease);
+        let lasts = |time| funds.all >= lease.burn(time).min(funds.need);
+        if !lasts(self.settings.stop_below) {
+            return to(self.paused(now, PauseCause::FundsLow));
+        }
+        let low = !lasts(self.settings.low_balance);
+        let mut events = Vec::new();
+        if low != lease.low_balance {
+            let fact = Fact::Warned { lease: lease.id, low };
+            events.push(Event { at: now, fact, entries: Vec::new() });
+        }
+        if fill {
+            events.extend(self.topped_up(now, lease, self.hold_to_run(lease, &ahead)));
+        }
+        events
+    }
+
+    fn check_paused(
+        &self,
+        now: Timestamp,
+        lease: &Lease,
+        disk_until: Timestamp,
+        fill: bool,
+    ) -> Vec<Event> {
+        let ahead = self.meter_at(now, lease);
+        let funds = self.funds(now, lease);
+        // A gap that will be billed must still be paid for.
+        let unpaid = funds.all < lease.burn(self.settings.suspect_after).min(funds.budget);
+        if now >= disk_until || unpaid || funds.budget <= MicroUsd::ZERO {
+            return vec![self.moved(now, lease, self.closing(now, EndCause::DiskExpired), ahead)];
+        }
+        let fill = fill.then(|| self.topped_up(now, lease, self.hold_to_store(lease, &ahead)));
+        fill.flatten().into_iter().collect()
+    }
+
+    fn funds(&self, now: Timestamp, lease: &Lease) -> Funds {
+        let ahead = self.meter_at(now, lease);
+        let due = lease.charge_for(&ahead.at_most()).total();
+        let owed = due.saturating_sub(lease.charged.total());
+        let held = self.market.held(lease.id).saturating_sub(owed);
+        let budget = lease.contract.budget.saturating_sub(due);
+        let need = match lease.contract.duration_max {
+            Some(most) => {
+                let left = most.millis().0.saturating_sub(ahead.usage.running.0);
+                // One more: the price of a part of a second is not nothing.
+                lease.burn(Seconds(left / 1000 + 1)).min(budget)
+            }
+            None => budget,
+        };
+        let all = held.saturating_add(self.market.available(lease.contract.renter));
+        Funds { held, all, budget, need }
+    }
+
+    /// When `lease` is to be looked at next. `filled` is when its hold was filled up last.
+    pub(super) fn next_look(&self, now: Timestamp, lease: &Lease, filled: Timestamp) -> Timestamp {
+        let fill_at = filled.after(self.settings.top_up_every.millis());
+        match &lease.state {
+            State::Offered { accept_by, .. } => *accept_by,
+            State::Accepted { start_by } | State::Preparing { start_by } => *start_by,
+            State::Suspect { lost_at } => *lost_at,
+            State::Closing { give_up_at, .. } => *give_up_at,
+            State::Closed { .. } => Timestamp(u64::MAX),
+            State::Running => self.next_look_running(now, lease).min(fill_at),
+            State::Paused { disk_until, .. } => {
+                let funds = self.funds(now, lease);
+                let spare = funds.held.saturating_sub(lease.burn(self.settings.suspect_after));
+                let until = charge::lasts(spare.min(funds.budget), lease.burn(HOUR));
+                soon(now, until).min(*disk_until).min(fill_at)
+            }
+        }
+    }
+
+    fn next_look_running(&self, now: Timestamp, lease: &Lease) -> Timestamp {
+        let meter = self.meter(lease);
+        let per_hour = lease.burn(HOUR);
+        let silent_at = meter.heard.after(self.settings.suspect_after.millis()).after(Millis(1));
+        let expected = meter.expected(now, lease.state.counting(), self.settings.suspect_after);
+        let due = lease.charge_for(&expected).total();
+        let left = lease.contract.budget.saturating_sub(due);
+        let budget_at = soon(now, charge::lasts(left, per_hour));
+        let funds = self.funds(now, lease);
+        // Only what is held is this lease's alone; when that gets low, look at all of it each second.
+        let spare = funds.held.saturating_sub(lease.burn(self.settings.low_balance));
+        let low_at = if funds.held >= funds.need && !lease.low_balance {
+            Timestamp(u64::MAX)
+        } else {
+            soon(now, charge::lasts(spare, per_hour))
+        };
+        let duration_at = lease.contract.duration_max.map_or(Timestamp(u64::MAX), |most| {
+            now.after(Millis(most.millis().0.saturating_sub(expected.running.0)))
+        });
+        silent_at.min(budget_at).min(low_at).min(duration_at)
+    }
+}
+
+/// The moment `span` from `now`, but not at once; never when there is no end.
+fn soon(now: Timestamp, span: Option<Millis>) -> Timestamp {
+    span.map_or(Timestamp(u64::MAX), |span| now.after(span.max(LOOK_AGAIN)))
+}

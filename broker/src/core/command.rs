@@ -1,0 +1,54 @@
+//! What can be asked of the market, and what it answers.
+//!
+//! Wishes, not facts: nothing here has happened. What comes of it is in `event`.
+
+use protocol::bounded::Text;
+use protocol::ids::{DepositId, LeaseId, RenterId};
+use protocol::lease::{Grant, LeaseView, Refusal, Report};
+use protocol::order::{LeaseCommand, Order};
+use protocol::signed::Verified;
+use protocol::units::MicroUsd;
+use protocol::usage::Balance;
+
+/// What somebody asks for. Whoever makes one has checked that the signer is the one who sent it, that it
+/// is for this broker, and that it is fresh.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Command {
+    /// The operator got money from a renter.
+    Deposit {
+        /// Chosen by the operator: a repeat has no second effect.
+        id: DepositId,
+        /// Whose money.
+        renter: RenterId,
+        /// How much; more than nothing.
+        amount: MicroUsd,
+        /// The operator's note.
+        memo: Text<128>,
+    },
+    /// A renter rents.
+    Order(Box<Verified<Order>>),
+    /// A renter stops, resumes or ends its lease.
+    Lease(Verified<LeaseCommand>),
+    /// A host accepts.
+    Grant(Verified<Grant>),
+    /// A host refuses.
+    Refuse(Verified<Refusal>),
+    /// A host says how a lease stands.
+    Report(Verified<Report>),
+    /// The operator ends a lease.
+    Operator {
+        /// Which.
+        lease: LeaseId,
+    },
+}
+
+/// What the market answers when it does not refuse.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    /// The lease as it stands now.
+    Lease(Box<LeaseView>),
+    /// The renter's money after the deposit.
+    Deposited(Balance),
+    /// Heard.
+    Noted,
+}

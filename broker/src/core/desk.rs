@@ -1,0 +1,379 @@
+//! The market at work: hard state, book, meters ahead of the journal, and the order in which one input is
+//! handled: decide, record, apply.
+//!
+//! Whoever owns a desk gives it the time and a way to record events; nothing here waits, and nothing is
+//! known to have happened before it was recorded.
+
+use crate::core::book::{Book, BookRefusal, Listing};
+use crate::core::command::{Answer, Command};
+use crate::core::event::{Event, Fact};
+use crate::core::lease::Lease;
+use crate::core::market::Market;
+use crate::core::meter::Meter;
+use crate::core::order::Deposit;
+use crate::core::settings::MarketSettings;
+use ed25519_dalek::SigningKey;
+use protocol::bounded::{List, Text};
+use protocol::ids::{HostId, LeaseId, RenterId};
+use protocol::lease::Progress;
+use protocol::message::Rejection;
+use protocol::offer::Offer;
+use protocol::signed::Verified;
+use protocol::units::{Millis, Timestamp};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// One broker's market at work.
+#[derive(Debug)]
+pub struct Desk {
+    pub(crate) market: Market,
+    pub(crate) book: Book,
+    pub(crate) settings: MarketSettings,
+    pub(crate) key: SigningKey,
+    pub(crate) started_at: Timestamp,
+    pub(super) goals_made: u64,
+    soft: BTreeMap<LeaseId, Soft>,
+    looks: BTreeSet<(Timestamp, LeaseId)>,
+    revisions: BTreeMap<LeaseId, u64>,
+    changes: Vec<Change>,
+}
+
+/// What is known of a live lease beyond the journal.
+#[derive(Debug)]
+struct Soft {
+    meter: Meter,
+    filled: Timestamp,
+    look: Timestamp,
+    progress: Option<Progress>,
+}
+
+/// A lease that somebody may be waiting to hear of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Change {
+    /// Which.
+    pub lease: LeaseId,
+    /// Its revision now.
+    pub revision: u64,
+    /// Whose it is.
+    pub renter: RenterId,
+    /// Where it runs.
+    pub host: HostId,
+    /// Whether its host has something else to do now.
+    pub goal: bool,
+}
+
+/// What an input comes to.
+#[derive(Debug)]
+pub(super) struct Decision {
+    events: Vec<Event>,
+    meter: Option<(LeaseId, Meter)>,
+    reply: Reply,
+}
+
+/// What the answer is about; it is made after the events are applied.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Reply {
+    Lease(LeaseId),
+    Deposited(RenterId),
+    Noted,
+}
+
+impl Decision {
+    pub(super) const fn events(events: Vec<Event>, reply: Reply) -> Self {
+        Self { events, meter: None, reply }
+    }
+
+    pub(super) const fn answer(reply: Reply) -> Self {
+        Self::events(Vec::new(), reply)
+    }
+
+    /// Nothing for the journal, but the meter ran on.
+    pub(super) const fn heard(lease: LeaseId, meter: Meter) -> Self {
+        Self { events: Vec::new(), meter: Some((lease, meter)), reply: Reply::Noted }
+    }
+}
+
+/// How a desk is set up.
+#[derive(Debug)]
+pub struct DeskSetup {
+    /// The recovered market.
+    pub market: Market,
+    /// An empty book.
+    pub book: Book,
+    /// The operator's numbers.
+    pub settings: MarketSettings,
+    /// What awards, receipts and statements are signed with.
+    pub key: SigningKey,
+}
+
+impl Desk {
+    /// A desk that opens at `now`.
+    #[must_use]
+    pub fn open(now: Timestamp, setup: DeskSetup) -> Self {
+        let DeskSetup { market, book, settings, key } = setup;
+        let mut desk = Self {
+            market,
+            book,
+            settings,
+            key,
+            started_at: now,
+            goals_made: 0,
+            soft: BTreeMap::new(),
+            looks: BTreeSet::new(),
+            revisions: BTreeMap::new(),
+            changes: Vec::new(),
+        };
+        let live: Vec<LeaseId> = desk.market.live_leases().map(|lease| lease.id).collect();
+        for lease in live {
+            desk.plan(now, lease, MeterFrom::Journal);
+        }
+        desk
+    }
+
+    /// Decides about `command`, records what comes of it, applies it.
+    ///
+    /// # Errors
+    /// When recording failed; then memory is behind what may be on disk, and the desk must not be used again.
+    pub fn handle<E>(
+        &mut self,
+        now: Timestamp,
+        command: Command,
+        record: &mut impl FnMut(&Event) -> Result<(), E>,
+    ) -> Result<Result<Answer, Rejection>, E> {
+        let decision = match self.decide(now, command) {
+            Ok(decision) => decision,
+            Err(rejection) => return Ok(Err(rejection)),
+        };
+        for event in decision.events {
+            self.happen(now, event, record)?;
+        }
+        if let Some((lease, meter)) = decision.meter {
+            self.run_on(now, lease, meter);
+        }
+        Ok(self.answer(now, decision.reply))
+    }
+
+    /// Does what time brings: looks at every lease whose moment has come.
+    ///
+    /// # Errors
+    /// As [`Self::handle`].
+    pub fn tick<E>(
+        &mut self,
+        now: Timestamp,
+        record: &mut impl FnMut(&Event) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.book.expire(now);
+        while let Some((look, id)) = self.looks.first().copied() {
+            if look > now {
+                break;
+            }
+            let fill = self.is_time_to_fill(now, id);
+            let events =
+                self.market.lease(id).map(|lease| self.check(now, lease, fill)).unwrap_or_default();
+            for event in events {
+                self.happen(now, event, record)?;
+            }
+            self.looked_at(now, id, fill);
+        }
+        Ok(())
+    }
+
+    /// Takes up all that a host offers now.
+    ///
+    /// # Errors
+    /// When an offer is not the host's, or contradicts itself.
+    pub fn announce(
+        &mut self,
+        now: Timestamp,
+        host: HostId,
+        offers: Vec<Verified<Offer>>,
+        addresses: List<Text<256>, 8>,
+    ) -> Result<(), BookRefusal> {
+        self.book.announce(now, host, offers, addresses).map(|_| ())
+    }
+
+    /// Withdraws all offers of a host that is not connected any more.
+    pub fn withdraw(&mut self, host: HostId) {
+        self.book.withdraw(host);
+    }
+
+    /// Shows how far a start is.
+    ///
+    /// # Errors
+    /// When the lease is not one of `host`'s.
+    pub fn progress(
+        &mut self,
+        now: Timestamp,
+        host: HostId,
+        progress: Progress,
+    ) -> Result<(), Rejection> {
+        let id = progress.lease;
+        let lease = self.market.lease(id).filter(|lease| lease.contract.host == host);
+        let starts = lease.ok_or(Rejection::UnknownLease)?.state.is_starting();
+        if let Some(soft) = self.soft.get_mut(&id).filter(|_| starts) {
+            soft.progress = Some(progress);
+            self.changed(now, id, false);
+        }
+        Ok(())
+    }
+
+    /// What changed since this was asked last.
+    pub fn take_changes(&mut self) -> Vec<Change> {
+        std::mem::take(&mut self.changes)
+    }
+
+    /// The hard state.
+    #[must_use]
+    pub const fn market(&self) -> &Market {
+        &self.market
+    }
+
+    /// Whether nobody has any resource of `listing`.
+    pub(super) fn is_free(&self, listing: &Listing) -> bool {
+        let host = listing.host();
+        let resources = &listing.offer().share.resources;
+        resources.iter().all(|resource| self.market.holder(host, resource).is_none())
+    }
+
+    /// A lease's meter, as far as it is known.
+    pub(super) fn meter(&self, lease: &Lease) -> Meter {
+        self.soft.get(&lease.id).map_or(lease.meter, |soft| soft.meter)
+    }
+
+    /// A lease's meter with the time up to `now` counted as its state says.
+    pub(super) fn meter_at(&self, now: Timestamp, lease: &Lease) -> Meter {
+        let counting = lease.state.counting();
+        self.meter(lease).counted_to(now, counting, self.settings.suspect_after)
+    }
+
+    pub(super) fn progress_of(&self, lease: &Lease) -> Option<Progress> {
+        let soft = self.soft.get(&lease.id).filter(|_| lease.state.is_starting());
+        soft.and_then(|soft| soft.progress.clone())
+    }
+
+    /// Rises with every change, also over a restart as long as the clock does.
+    pub(super) fn revision(&self, lease: LeaseId) -> u64 {
+        self.revisions.get(&lease).copied().unwrap_or(self.started_at.0)
+    }
+
+    fn decide(&self, now: Timestamp, command: Command) -> Result<Decision, Rejection> {
+        match command {
+            Command::Deposit { id, renter, amount, memo } => {
+                self.decide_deposit(now, Deposit { id, renter, amount, memo })
+            }
+            Command::Order(order) => self.decide_order(now, *order),
+            Command::Lease(command) => self.decide_lease_command(now, command),
+            Command::Grant(grant) => self.decide_grant(now, grant),
+            Command::Refuse(refusal) => self.decide_refusal(now, &refusal),
+            Command::Report(report) => self.decide_report(now, &report),
+            Command::Operator { lease } => self.decide_operator(now, lease),
+        }
+    }
+
+    /// Records an event, then applies it.
+    fn happen<E>(
+        &mut self,
+        now: Timestamp,
+        event: Event,
+        record: &mut impl FnMut(&Event) -> Result<(), E>,
+    ) -> Result<(), E> {
+        debug_assert_eq!(crate::core::ledger::sum(&event.entries), 0, "{event:?}");
+        record(&event)?;
+        let lease = event.lease();
+        let (from, goal) = consequences(&event.fact);
+        self.market.apply(event);
+        if let Some(lease) = lease {
+            self.plan(now, lease, from);
+            self.changed(now, lease, goal);
+        }
+        Ok(())
+    }
+
+    fn answer(&self, now: Timestamp, reply: Reply) -> Result<Answer, Rejection> {
+        match reply {
+            Reply::Lease(lease) => self.view(now, lease).map(Box::new).map(Answer::Lease),
+            Reply::Deposited(renter) => Ok(Answer::Deposited(self.balance(renter))),
+            Reply::Noted => Ok(Answer::Noted),
+        }
+    }
+
+    fn changed(&mut self, now: Timestamp, id: LeaseId, goal: bool) {
+        let revision = self.revision(id).saturating_add(1).max(now.0);
+        let Some(lease) = self.market.lease(id) else { return };
+        let (renter, host) = (lease.contract.renter, lease.contract.host);
+        self.changes.push(Change { lease: id, revision, renter, host, goal });
+        self.revisions.insert(id, revision);
+    }
+
+    fn run_on(&mut self, now: Timestamp, id: LeaseId, meter: Meter) {
+        if let Some(soft) = self.soft.get_mut(&id) {
+            soft.meter = meter;
+        }
+        self.plan(now, id, MeterFrom::Here);
+    }
+
+    fn is_time_to_fill(&self, now: Timestamp, id: LeaseId) -> bool {
+        let filled = self.soft.get(&id).map(|soft| soft.filled);
+        filled.is_some_and(|filled| now.since(filled) >= self.settings.top_up_every.millis())
+    }
+
+    /// After a look: the next one is later, whatever was found.
+    fn looked_at(&mut self, now: Timestamp, id: LeaseId, filled: bool) {
+        if let Some(soft) = self.soft.get_mut(&id).filter(|_| filled) {
+            soft.filled = now;
+        }
+        self.plan(now, id, MeterFrom::Here);
+        let Some(soft) = self.soft.get_mut(&id).filter(|soft| soft.look <= now) else { return };
+        self.looks.remove(&(soft.look, id));
+        soft.look = now.after(Millis(1000));
+        self.looks.insert((soft.look, id));
+    }
+
+    /// Puts right what is kept beside a lease: its meter, and when it is looked at next.
+    fn plan(&mut self, now: Timestamp, id: LeaseId, from: MeterFrom) {
+        if let Some(soft) = self.soft.get(&id) {
+            self.looks.remove(&(soft.look, id));
+        }
+        let Some(lease) = self.market.lease(id).filter(|lease| !lease.state.is_closed()) else {
+            self.soft.remove(&id);
+            return;
+        };
+        let journalled = lease.meter;
+        let soft = self.soft.entry(id).or_insert_with(|| Soft {
+            meter: journalled,
+            filled: now,
+            look: now,
+            progress: None,
+        });
+        if from == MeterFrom::Journal {
+            soft.meter = journalled;
+        }
+        let filled = soft.filled;
+        let look = self.market.lease(id).map_or(now, |lease| self.next_look(now, lease, filled));
+        if let Some(soft) = self.soft.get_mut(&id) {
+            soft.look = look;
+        }
+        self.looks.insert((look, id));
+    }
+}
+
+/// Which of two meters is the newer one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum MeterFrom {
+    /// The event brought it.
+    Journal,
+    /// The event says nothing about it.
+    Here,
+}
+
+/// Where the newer meter is after an event, and whether the host has something else to do.
+const fn consequences(fact: &Fact) -> (MeterFrom, bool) {
+    match fact {
+        Fact::Matched(_) | Fact::Moved(_) => (MeterFrom::Journal, true),
+        Fact::Metered(_) => (MeterFrom::Journal, false),
+        Fact::Deposited { .. }
+        | Fact::Granted { .. }
+        | Fact::Held { .. }
+        | Fact::Warned { .. }
+        | Fact::Commanded(_) => (MeterFrom::Here, false),
+    }
+}

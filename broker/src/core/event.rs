@@ -1,0 +1,185 @@
+//! What happened: the journal's only content. State is what these add up to.
+//!
+//! An event carries everything its application needs (prices, deadlines, entries), so that applying it
+//! takes no decision, needs no offer, and gives the same state whenever it is done.
+
+use crate::core::ledger::Entry;
+use crate::core::lease::State;
+use crate::core::meter::Meter;
+use protocol::bounded::Text;
+use protocol::ids::{DepositId, LeaseId, RenterId};
+use protocol::lease::{Award, Grant};
+use protocol::offer::Share;
+use protocol::order::{LeaseCommand, Order};
+use protocol::signed::{Signed, Statement, Verified};
+use protocol::terms::Limits;
+use protocol::units::{MicroUsd, Seconds, Timestamp};
+use protocol::usage::Amounts;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::ops::Deref;
+
+/// One line of the journal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Event {
+    /// When, by the broker's clock; never before the event before it.
+    pub at: Timestamp,
+    /// What.
+    pub fact: Fact,
+    /// The money it moved; the sum is zero.
+    pub entries: Vec<Entry>,
+}
+
+/// What happened. Variants are only ever added at the end.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Fact {
+    /// The operator got money from a renter.
+    Deposited {
+        /// The operator's id of it.
+        id: DepositId,
+        /// Whose.
+        renter: RenterId,
+        /// How much.
+        amount: MicroUsd,
+        /// The operator's note.
+        memo: Text<128>,
+    },
+    /// An order met an offer: a lease begins.
+    Matched(Box<Match>),
+    /// The host accepted.
+    Granted {
+        /// The lease.
+        lease: LeaseId,
+        /// What the host signed.
+        grant: Box<Kept<Grant>>,
+    },
+    /// The lease is in another state now.
+    Moved(Box<Move>),
+    /// The meter ran on.
+    Metered(Box<Reading>),
+    /// The hold was filled up.
+    Held {
+        /// The lease.
+        lease: LeaseId,
+    },
+    /// The renter's money lasts for less than it should, or for long enough again.
+    Warned {
+        /// The lease.
+        lease: LeaseId,
+        /// Whether it is low now.
+        low: bool,
+    },
+    /// The renter gave a command; what comes of it are the next events, if anything.
+    Commanded(Box<Kept<LeaseCommand>>),
+}
+
+/// A match, with all that is frozen for the life of the lease.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Match {
+    /// The renter's order.
+    pub order: Kept<Order>,
+    /// The broker's award: prices, fee, host, number.
+    pub award: Kept<Award>,
+    /// What is leased.
+    pub share: Share,
+    /// What the host promised and bounded.
+    pub limits: Limits,
+    /// Longest time to run: the order's, or the offer's when that is shorter or the only one.
+    pub duration_max: Option<Seconds>,
+    /// The host has to accept by then.
+    pub accept_by: Timestamp,
+    /// The container has to run by then.
+    pub start_by: Timestamp,
+}
+
+/// A step from one state of a lease to another, with the meter and the charge at that moment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Move {
+    /// The lease.
+    pub lease: LeaseId,
+    /// Its state from here on.
+    pub to: State,
+    /// Its meter here.
+    pub meter: Meter,
+    /// What it was charged from its start to here.
+    pub charged: Amounts,
+}
+
+/// A meter and what it came to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reading {
+    /// The lease.
+    pub lease: LeaseId,
+    /// Its meter.
+    pub meter: Meter,
+    /// What it was charged from its start to here.
+    pub charged: Amounts,
+}
+
+impl Event {
+    /// The lease that it is about.
+    #[must_use]
+    pub fn lease(&self) -> Option<LeaseId> {
+        match &self.fact {
+            Fact::Deposited { .. } => None,
+            Fact::Matched(matched) => Some(matched.award.body().lease),
+            Fact::Granted { lease, .. } | Fact::Held { lease } | Fact::Warned { lease, .. } => {
+                Some(*lease)
+            }
+            Fact::Moved(moved) => Some(moved.lease),
+            Fact::Metered(reading) => Some(reading.lease),
+            Fact::Commanded(command) => Some(command.body().lease),
+        }
+    }
+
+    /// What happened in one word, as the journal's column says it.
+    #[must_use]
+    pub const fn kind(&self) -> &'static str {
+        match &self.fact {
+            Fact::Deposited { .. } => "deposited",
+            Fact::Matched(_) => "matched",
+            Fact::Granted { .. } => "granted",
+            Fact::Moved(moved) => moved.to.word(),
+            Fact::Metered(_) => "metered",
+            Fact::Held { .. } => "held",
+            Fact::Warned { .. } => "warned",
+            Fact::Commanded(_) => "commanded",
+        }
+    }
+}
+
+/// A statement that was verified when it came and is stored as it was signed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kept<T>(Verified<T>);
+
+impl<T> From<Verified<T>> for Kept<T> {
+    fn from(verified: Verified<T>) -> Self {
+        Self(verified)
+    }
+}
+
+impl<T> Deref for Kept<T> {
+    type Target = Verified<T>;
+
+    fn deref(&self) -> &Verified<T> {
+        &self.0
+    }
+}
+
+impl<T> Serialize for Kept<T>
+where
+    Signed<T>: Serialize,
+{
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.signed().serialize(serializer)
+    }
+}
+
+impl<'de, T: Statement> Deserialize<'de> for Kept<T>
+where
+    Signed<T>: Deserialize<'de>,
+{
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Signed::deserialize(deserializer)?.reopen().map(Self).map_err(D::Error::custom)
+    }
+}

@@ -1,0 +1,343 @@
+//! A lease as the broker keeps it: what was frozen at the match, and where it stands.
+//!
+//! The market alone changes a lease, by applying events; what may follow what is decided in `order`,
+//! `lease_command`, `report` and `check`.
+
+use crate::core::charge;
+use crate::core::event::{Kept, Match};
+use crate::core::meter::{Counting, Meter};
+use protocol::codec;
+use protocol::ids::{Digest, HostId, LeaseId, OfferId, OrderId, RenterId};
+use protocol::job::PinnedImage;
+use protocol::lease::{Award, EndCause, Grant, PauseCause, Phase, Want};
+use protocol::offer::Share;
+use protocol::order::{LeaseName, Order};
+use protocol::terms::{ContractKind, Limits, Prices};
+use protocol::units::{BasisPoints, Bytes, MicroUsd, Seconds, Timestamp};
+use protocol::usage::{Amounts, Usage};
+use serde::{Deserialize, Serialize};
+
+/// Where a lease stands, with the facts that are true there alone.
+///
+/// ```text
+///            host grants      host prepares      host runs it
+///   Offered ────────────▶ Accepted ────────▶ Preparing ────────▶ Running ◀──────▶ Suspect
+///      │ refused,             │ not in time,     │ ▲  │  exited,      │  silence,      │ silent
+///      │ not in time          │ failed           │ │  │  resume       │  heard again   │ for longer
+///      │                      │                  │ │  ▼  failed       │ stopped,       │
+///      │                      │           resume │ └─ Paused ◀────────┘ exited,        │
+///      │                      │                  │      │ expired       no money       │
+///      ▼                      ▼                  ▼      ▼                              ▼
+///    Closed ◀── gone, or given up ───────────── Closing ◀── ended, budget, duration   Closed
+/// ```
+///
+/// "Gone" from the host closes every state but `Offered`'s refusal paths with what was billed to there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum State {
+    /// Matched; the host has not answered.
+    Offered {
+        /// After this, the host lost it.
+        accept_by: Timestamp,
+        /// After this, if it was accepted, the host lost it.
+        start_by: Timestamp,
+    },
+    /// The host signed the grant.
+    Accepted {
+        /// After this, the host lost it.
+        start_by: Timestamp,
+    },
+    /// The host prepares the run.
+    Preparing {
+        /// After this, a first run is lost, a later one goes back to `Paused`.
+        start_by: Timestamp,
+    },
+    /// The container runs.
+    Running,
+    /// The host is not heard.
+    Suspect {
+        /// After this, the lease is lost.
+        lost_at: Timestamp,
+    },
+    /// The container does not run, its disk is kept.
+    Paused {
+        /// Why.
+        cause: PauseCause,
+        /// After this, the disk is deleted.
+        disk_until: Timestamp,
+    },
+    /// Ended; the host has still to say that the container is gone and what its last meter was.
+    Closing {
+        /// Why.
+        cause: EndCause,
+        /// After this, the host is not waited for.
+        give_up_at: Timestamp,
+    },
+    /// Over.
+    Closed {
+        /// Why.
+        cause: EndCause,
+    },
+}
+
+impl State {
+    /// The phase that everybody sees.
+    #[must_use]
+    pub fn phase(&self) -> Phase {
+        match self {
+            Self::Offered { .. } => Phase::Offered,
+            Self::Accepted { .. } => Phase::Accepted,
+            Self::Preparing { .. } => Phase::Preparing,
+            Self::Running => Phase::Running,
+            Self::Suspect { .. } => Phase::Suspect,
+            Self::Paused { cause, .. } => Phase::Paused(cause.clone()),
+            Self::Closing { cause, .. } => Phase::Closing(cause.clone()),
+            Self::Closed { cause } => Phase::Closed(cause.clone()),
+        }
+    }
+
+    /// The phase in one word.
+    #[must_use]
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Self::Offered { .. } => "offered",
+            Self::Accepted { .. } => "accepted",
+            Self::Preparing { .. } => "preparing",
+            Self::Running => "running",
+            Self::Suspect { .. } => "unreachable",
+            Self::Paused { .. } => "stopped",
+            Self::Closing { .. } => "closing",
+            Self::Closed { .. } => "ended",
+        }
+    }
+
+    /// What is billed here.
+    #[must_use]
+    pub const fn counting(&self) -> Counting {
+        match self {
+            Self::Running => Counting::Running,
+            Self::Paused { .. } => Counting::Storage,
+            Self::Offered { .. }
+            | Self::Accepted { .. }
+            | Self::Preparing { .. }
+            | Self::Suspect { .. }
+            | Self::Closing { .. }
+            | Self::Closed { .. } => Counting::Nothing,
+        }
+    }
+
+    /// Whether the container may run here, so that nobody else can have its resources.
+    #[must_use]
+    pub const fn holds_resources(&self) -> bool {
+        !matches!(self, Self::Paused { .. } | Self::Closed { .. })
+    }
+
+    /// Whether the renter can still do something with it.
+    #[must_use]
+    pub const fn is_open(&self) -> bool {
+        !matches!(self, Self::Closing { .. } | Self::Closed { .. })
+    }
+
+    /// Whether the host is on its way to running it.
+    #[must_use]
+    pub const fn is_starting(&self) -> bool {
+        matches!(self, Self::Offered { .. } | Self::Accepted { .. } | Self::Preparing { .. })
+    }
+
+    /// Whether nothing of it is left anywhere.
+    #[must_use]
+    pub const fn is_closed(&self) -> bool {
+        matches!(self, Self::Closed { .. })
+    }
+}
+
+/// What was frozen at the match.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Contract {
+    /// The order's id.
+    pub order: OrderId,
+    /// Digest of the order as it was signed.
+    pub order_digest: Digest,
+    /// The lease's name.
+    pub name: LeaseName,
+    /// Who pays.
+    pub renter: RenterId,
+    /// Who is paid.
+    pub host: HostId,
+    /// What was rented.
+    pub offer: OfferId,
+    /// How.
+    pub kind: ContractKind,
+    /// What runs.
+    pub image: PinnedImage,
+    /// Disk kept.
+    pub disk: Bytes,
+    /// What is leased.
+    pub share: Share,
+    /// Prices.
+    pub prices: Prices,
+    /// The broker's part.
+    pub fee: BasisPoints,
+    /// Most that it may cost.
+    pub budget: MicroUsd,
+    /// Longest time to run.
+    pub duration_max: Option<Seconds>,
+    /// What the host promised.
+    pub limits: Limits,
+    /// The broker's number of the order: earlier is smaller.
+    pub number: u64,
+    /// When.
+    pub ordered_at: Timestamp,
+}
+
+/// The signed statements that a lease rests on, as long as the host may need them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Papers {
+    /// While there may be a container.
+    Whole {
+        /// The renter's order.
+        order: Kept<Order>,
+        /// The broker's award.
+        award: Kept<Award>,
+    },
+    /// After the end: what an order's body was, to know a repeat from another order of the same id.
+    Filed {
+        /// Digest of the order's body.
+        body: Digest,
+    },
+}
+
+/// A lease.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lease {
+    /// Its id.
+    pub id: LeaseId,
+    /// What was frozen.
+    pub contract: Contract,
+    /// What it rests on.
+    pub papers: Papers,
+    /// The host's acceptance, if it accepted.
+    pub grant: Option<Kept<Grant>>,
+    /// Where it stands.
+    pub state: State,
+    /// Since when.
+    pub since: Timestamp,
+    /// Which run of the container: 1, and one more with each resume.
+    pub run: u32,
+    /// When it first ran, if it did.
+    pub started_at: Option<Timestamp>,
+    /// Its meter, as journalled last.
+    pub meter: Meter,
+    /// What it was charged so far.
+    pub charged: Amounts,
+    /// Whether the renter was warned that the money does not last.
+    pub low_balance: bool,
+}
+
+impl Lease {
+    /// The lease that a match makes.
+    #[must_use]
+    pub fn of_match(matched: Match, at: Timestamp) -> Self {
+        let Match { order, award, share, limits, duration_max, accept_by, start_by } = matched;
+        let (body, terms) = (order.body(), award.body());
+        let contract = Contract {
+            order: body.id,
+            order_digest: terms.order,
+            name: body.name.clone(),
+            renter: terms.renter,
+            host: terms.host,
+            offer: body.offer,
+            kind: body.kind,
+            image: body.job.image.clone(),
+            disk: body.disk,
+            share,
+            prices: terms.prices,
+            fee: terms.fee,
+            budget: body.budget,
+            duration_max,
+            limits,
+            number: terms.number,
+            ordered_at: terms.matched_at,
+        };
+        Self {
+            id: terms.lease,
+            contract,
+            papers: Papers::Whole { order, award },
+            grant: None,
+            state: State::Offered { accept_by, start_by },
+            since: at,
+            run: 1,
+            started_at: None,
+            meter: Meter::new(at),
+            charged: Amounts::default(),
+            low_balance: false,
+        }
+    }
+
+    /// Whether `order` is the one that this lease came from, perhaps signed again.
+    #[must_use]
+    pub fn came_from(&self, order: &Order) -> bool {
+        match &self.papers {
+            Papers::Whole { order: own, .. } => own.body() == order,
+            Papers::Filed { body } => *body == body_digest(order),
+        }
+    }
+
+    /// Puts away what only a host with a container needs.
+    pub(crate) fn file_papers(&mut self) {
+        if let Papers::Whole { order, .. } = &self.papers {
+            self.papers = Papers::Filed { body: body_digest(order.body()) };
+        }
+    }
+
+    /// What its host should do about it.
+    #[must_use]
+    pub const fn want(&self) -> Want {
+        match self.state {
+            State::Offered { .. }
+            | State::Accepted { .. }
+            | State::Preparing { .. }
+            | State::Running
+            | State::Suspect { .. } => Want::Run(self.run),
+            State::Paused { .. } => Want::Stop,
+            State::Closing { .. } | State::Closed { .. } => Want::End,
+        }
+    }
+
+    /// What `usage` costs it.
+    #[must_use]
+    pub fn charge_for(&self, usage: &Usage) -> Amounts {
+        let Contract { prices, disk, budget, .. } = &self.contract;
+        charge::charged(prices, *disk, usage, *budget)
+    }
+
+    /// What `time` of it costs in its present state.
+    #[must_use]
+    pub fn burn(&self, time: Seconds) -> MicroUsd {
+        match self.state {
+            State::Paused { .. } => self.burn_stored(time),
+            State::Closing { .. } | State::Closed { .. } => MicroUsd::ZERO,
+            State::Offered { .. }
+            | State::Accepted { .. }
+            | State::Preparing { .. }
+            | State::Running
+            | State::Suspect { .. } => self.burn_running(time),
+        }
+    }
+
+    /// What `time` of running costs, the disk included.
+    #[must_use]
+    pub fn burn_running(&self, time: Seconds) -> MicroUsd {
+        charge::running_cost(&self.contract.prices, self.contract.disk, time)
+    }
+
+    /// What `time` of keeping the disk costs.
+    #[must_use]
+    pub fn burn_stored(&self, time: Seconds) -> MicroUsd {
+        charge::storing_cost(&self.contract.prices, self.contract.disk, time)
+    }
+}
+
+/// What tells one order's body from another's. An order that was decoded is small enough to be encoded.
+fn body_digest(order: &Order) -> Digest {
+    Digest::of(&codec::encode(order).unwrap_or_default())
+}

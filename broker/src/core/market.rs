@@ -1,0 +1,286 @@
+//! The hard state: what the journal adds up to. It changes by applying events and in no other way, and an
+//! event is never refused here.
+//!
+//! Must not decide anything, and must not hold what a restart may forget.
+
+use crate::core::event::{Event, Fact, Move, Reading};
+use crate::core::ledger::{Account, Ledger};
+use crate::core::lease::{Lease, State};
+use crate::core::seen::ReplayWindow;
+use protocol::ids::{BrokerId, DepositId, HostId, LeaseId, PublicKey, RenterId};
+use protocol::lease::PauseCause;
+use protocol::offer::ResourceName;
+use protocol::order::LeaseName;
+use protocol::units::{MicroUsd, Timestamp};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// All that a broker must never forget.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Market {
+    pub(crate) broker: BrokerId,
+    pub(crate) events: u64,
+    pub(crate) last_number: u64,
+    pub(crate) last_at: Timestamp,
+    pub(crate) ledger: Ledger,
+    pub(crate) deposits: BTreeMap<DepositId, (RenterId, MicroUsd)>,
+    pub(crate) leases: BTreeMap<LeaseId, Box<Lease>>,
+    pub(crate) seen: ReplayWindow,
+    index: Index,
+}
+
+/// What can be computed from the leases, kept so that it need not be.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Index {
+    /// Names of renters' open leases.
+    names: BTreeMap<(RenterId, LeaseName), LeaseId>,
+    /// Who has what now.
+    resources: BTreeMap<(HostId, ResourceName), LeaseId>,
+    /// All leases of a party by the broker's number.
+    all: BTreeMap<PublicKey, BTreeMap<u64, LeaseId>>,
+    /// Leases of a party that are not over, by the broker's number.
+    live: BTreeMap<PublicKey, BTreeMap<u64, LeaseId>>,
+    /// Leases that are not over.
+    live_leases: BTreeSet<LeaseId>,
+    /// Renters who ever had money here.
+    renters: BTreeSet<RenterId>,
+}
+
+impl Market {
+    /// The market of a broker on its first day.
+    #[must_use]
+    pub fn new(broker: BrokerId) -> Self {
+        Self {
+            broker,
+            events: 0,
+            last_number: 0,
+            last_at: Timestamp::default(),
+            ledger: Ledger::default(),
+            deposits: BTreeMap::new(),
+            leases: BTreeMap::new(),
+            seen: ReplayWindow::default(),
+            index: Index::default(),
+        }
+    }
+
+    /// Does what happened.
+    pub fn apply(&mut self, event: Event) {
+        let Event { at, fact, entries } = event;
+        self.events = self.events.saturating_add(1);
+        self.last_at = self.last_at.max(at);
+        self.seen.forget(at);
+        self.ledger.apply(&entries);
+        match fact {
+            Fact::Deposited { id, renter, amount, .. } => {
+                self.add_deposit(id, renter, amount);
+            }
+            Fact::Matched(matched) => {
+                self.seen.remember(&matched.order);
+                self.last_number = self.last_number.max(matched.award.body().number);
+                self.insert(Box::new(Lease::of_match(*matched, at)));
+            }
+            Fact::Granted { lease, grant } => self.change(lease, |lease| {
+                if let State::Offered { start_by, .. } = lease.state {
+                    lease.state = State::Accepted { start_by };
+                    lease.since = at;
+                }
+                lease.grant = Some(*grant);
+            }),
+            Fact::Moved(moved) => self.change(moved.lease, |lease| step(lease, *moved, at)),
+            Fact::Metered(reading) => self.change(reading.lease, |lease| {
+                let Reading { meter, charged, .. } = *reading;
+                lease.meter = meter;
+                lease.charged = charged;
+            }),
+            Fact::Held { .. } => {}
+            Fact::Warned { lease, low } => self.change(lease, |lease| lease.low_balance = low),
+            Fact::Commanded(command) => self.seen.remember(&command),
+        }
+    }
+
+    /// Takes up a deposit, from an event or a snapshot.
+    pub(crate) fn add_deposit(&mut self, id: DepositId, renter: RenterId, amount: MicroUsd) {
+        self.deposits.insert(id, (renter, amount));
+        self.index.renters.insert(renter);
+    }
+
+    /// Takes up a lease, from a match or a snapshot.
+    pub(crate) fn insert(&mut self, lease: Box<Lease>) {
+        self.index.add(&lease);
+        self.leases.insert(lease.id, lease);
+    }
+
+    fn change(&mut self, id: LeaseId, change: impl FnOnce(&mut Lease)) {
+        // An event is about a lease that an earlier one made.
+        let Some(lease) = self.leases.get_mut(&id) else { return };
+        let (held, open) = (lease.state.holds_resources(), lease.state.is_open());
+        let live = !lease.state.is_closed();
+        change(lease);
+        let now = &lease.state;
+        if (held, open, live) != (now.holds_resources(), now.is_open(), !now.is_closed()) {
+            self.index.renew(lease);
+        }
+    }
+
+    /// The broker whose market this is.
+    #[must_use]
+    pub const fn broker(&self) -> BrokerId {
+        self.broker
+    }
+
+    /// How many events it adds up: the number of the last one.
+    #[must_use]
+    pub const fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// The renters who ever had money here.
+    #[must_use]
+    pub const fn renters(&self) -> &BTreeSet<RenterId> {
+        &self.index.renters
+    }
+
+    /// When the last event happened.
+    #[must_use]
+    pub const fn last_at(&self) -> Timestamp {
+        self.last_at
+    }
+
+    /// The accounts.
+    #[must_use]
+    pub const fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// A lease.
+    #[must_use]
+    pub fn lease(&self, id: LeaseId) -> Option<&Lease> {
+        self.leases.get(&id).map(|lease| &**lease)
+    }
+
+    /// All leases, by id.
+    pub fn leases(&self) -> impl Iterator<Item = &Lease> {
+        self.leases.values().map(|lease| &**lease)
+    }
+
+    /// The leases that are not over, by id.
+    pub fn live_leases(&self) -> impl Iterator<Item = &Lease> {
+        self.index.live_leases.iter().filter_map(|id| self.lease(*id))
+    }
+
+    /// All leases of a party, as renter or host, newest first.
+    pub fn leases_of(&self, party: PublicKey) -> impl Iterator<Item = &Lease> {
+        let ids = self.index.all.get(&party).into_iter().flat_map(|ids| ids.values().rev());
+        ids.filter_map(|id| self.lease(*id))
+    }
+
+    /// The leases of a party that are not over, newest first.
+    pub fn live_leases_of(&self, party: PublicKey) -> impl Iterator<Item = &Lease> {
+        let ids = self.index.live.get(&party).into_iter().flat_map(|ids| ids.values().rev());
+        ids.filter_map(|id| self.lease(*id))
+    }
+
+    /// The lease that has a resource now.
+    #[must_use]
+    pub fn holder(&self, host: HostId, resource: &ResourceName) -> Option<LeaseId> {
+        self.index.resources.get(&(host, resource.clone())).copied()
+    }
+
+    /// The open lease of that name.
+    #[must_use]
+    pub fn named(&self, renter: RenterId, name: &LeaseName) -> Option<LeaseId> {
+        self.index.names.get(&(renter, name.clone())).copied()
+    }
+
+    /// What is free to spend.
+    #[must_use]
+    pub fn available(&self, renter: RenterId) -> MicroUsd {
+        self.ledger.balance(&Account::RenterAvailable(renter))
+    }
+
+    /// What is held for a lease.
+    #[must_use]
+    pub fn held(&self, lease: LeaseId) -> MicroUsd {
+        self.ledger.balance(&Account::RenterLocked(lease))
+    }
+}
+
+/// The lease in its next state.
+fn step(lease: &mut Lease, moved: Move, at: Timestamp) {
+    let Move { to, meter, charged, .. } = moved;
+    if matches!((&lease.state, &to), (State::Paused { .. }, State::Preparing { .. })) {
+        lease.run = lease.run.saturating_add(1);
+    }
+    if lease.started_at.is_none() && has_run(&to) {
+        lease.started_at = Some(at);
+    }
+    lease.meter = meter;
+    lease.charged = charged;
+    lease.state = to;
+    lease.since = at;
+    if lease.state.is_closed() {
+        lease.file_papers();
+    }
+}
+
+/// Whether only a container that started gets into this state.
+const fn has_run(state: &State) -> bool {
+    match state {
+        State::Running => true,
+        State::Paused { cause, .. } => {
+            matches!(cause, PauseCause::Exited(_) | PauseCause::OutOfMemory)
+        }
+        State::Offered { .. }
+        | State::Accepted { .. }
+        | State::Preparing { .. }
+        | State::Suspect { .. }
+        | State::Closing { .. }
+        | State::Closed { .. } => false,
+    }
+}
+
+impl Index {
+    fn add(&mut self, lease: &Lease) {
+        let number = lease.contract.number;
+        for party in parties(lease) {
+            self.all.entry(party).or_default().insert(number, lease.id);
+        }
+        self.renew(lease);
+    }
+
+    /// Puts right what depends on the lease's state.
+    fn renew(&mut self, lease: &Lease) {
+        let contract = &lease.contract;
+        let name = (contract.renter, contract.name.clone());
+        set(&mut self.names, name, lease.id, lease.state.is_open());
+        for resource in &contract.share.resources {
+            let key = (contract.host, resource.clone());
+            set(&mut self.resources, key, lease.id, lease.state.holds_resources());
+        }
+        let live = !lease.state.is_closed();
+        for party in parties(lease) {
+            let of_party = self.live.entry(party).or_default();
+            set(of_party, contract.number, lease.id, live);
+            if of_party.is_empty() {
+                self.live.remove(&party);
+            }
+        }
+        if live {
+            self.live_leases.insert(lease.id);
+        } else {
+            self.live_leases.remove(&lease.id);
+        }
+    }
+}
+
+/// Makes `key` belong to `lease`, or no longer; what belongs to another lease is left alone.
+fn set<K: Ord>(map: &mut BTreeMap<K, LeaseId>, key: K, lease: LeaseId, belongs: bool) {
+    if belongs {
+        map.insert(key, lease);
+    } else if map.get(&key) == Some(&lease) {
+        map.remove(&key);
+    }
+}
+
+fn parties(lease: &Lease) -> [PublicKey; 2] {
+    [lease.contract.renter.into(), lease.contract.host.into()]
+}

@@ -1,0 +1,104 @@
+//! The replay window: which statements had their effect, until they could not be fresh any more.
+//!
+//! The key is signer and message id, never the signature: a signer can make many valid ones.
+
+use protocol::ids::{Digest, MessageId, PublicKey};
+use protocol::signed::Verified;
+use protocol::units::Timestamp;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Whether a statement was here before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sighting {
+    /// Never seen.
+    New,
+    /// The very same one.
+    Repeat,
+    /// Another one under the same id.
+    Conflict,
+}
+
+/// One statement that had its effect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Seen {
+    /// Whose.
+    pub signer: PublicKey,
+    /// Its id.
+    pub id: MessageId,
+    /// What it was.
+    pub digest: Digest,
+    /// When it may be forgotten.
+    pub until: Timestamp,
+}
+
+/// All statements that are remembered.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ReplayWindow {
+    known: BTreeMap<(PublicKey, MessageId), (Digest, Timestamp)>,
+    by_time: BTreeSet<(Timestamp, PublicKey, MessageId)>,
+}
+
+impl ReplayWindow {
+    /// Whether `statement` was here before.
+    #[must_use]
+    pub fn sighting<T>(&self, statement: &Verified<T>) -> Sighting {
+        let header = statement.header();
+        match self.known.get(&(header.signer, header.message_id)) {
+            None => Sighting::New,
+            Some((digest, _)) if *digest == statement.digest() => Sighting::Repeat,
+            Some(_) => Sighting::Conflict,
+        }
+    }
+
+    /// Remembers a statement that had its effect.
+    pub fn remember<T>(&mut self, statement: &Verified<T>) {
+        let header = statement.header();
+        self.insert(Seen {
+            signer: header.signer,
+            id: header.message_id,
+            digest: statement.digest(),
+            until: statement.forgettable_at(),
+        });
+    }
+
+    /// Remembers.
+    pub(crate) fn insert(&mut self, seen: Seen) {
+        let Seen { signer, id, digest, until } = seen;
+        self.known.insert((signer, id), (digest, until));
+        self.by_time.insert((until, signer, id));
+    }
+
+    /// Forgets what cannot be fresh any more.
+    pub fn forget(&mut self, now: Timestamp) {
+        while let Some((until, signer, id)) = self.by_time.first().copied() {
+            if until > now {
+                break;
+            }
+            self.by_time.pop_first();
+            self.known.remove(&(signer, id));
+        }
+    }
+
+    /// How many are remembered.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.known.len()
+    }
+
+    /// Whether none is.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.known.is_empty()
+    }
+
+    /// All of them, in order.
+    pub fn iter(&self) -> impl Iterator<Item = Seen> + '_ {
+        self.known.iter().map(|((signer, id), (digest, until))| Seen {
+            signer: *signer,
+            id: *id,
+            digest: *digest,
+            until: *until,
+        })
+    }
+}

@@ -1,0 +1,143 @@
+//! The hard state as bytes: one bounded record after the other, in one order, so that two equal markets
+//! have equal bytes.
+//!
+//! Must not know where the bytes are kept.
+
+use crate::core::ledger::Account;
+use crate::core::lease::Lease;
+use crate::core::market::Market;
+use crate::core::seen::Seen;
+use protocol::codec::{self, CodecError};
+use protocol::ids::{BrokerId, DepositId, RenterId};
+use protocol::units::{MicroUsd, Timestamp};
+use serde::{Deserialize, Serialize};
+
+/// One record, of a lease borrowed or owned. Variants are only ever added at the end.
+#[derive(Debug, Serialize, Deserialize)]
+enum Record<L> {
+    /// The first one.
+    Head { broker: BrokerId, events: u64, last_number: u64, last_at: Timestamp },
+    /// A deposit.
+    Deposit { id: DepositId, renter: RenterId, amount: MicroUsd },
+    /// A balance, as debits less credits.
+    Balance { account: Account, balance: i64 },
+    /// A lease.
+    Lease(L),
+    /// A statement that had its effect.
+    Seen(Seen),
+}
+
+/// Why bytes are not a market.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum StateError {
+    /// A record cannot be read or written.
+    #[error("record {index}: {source}")]
+    Record {
+        /// Which, from 0.
+        index: usize,
+        /// Why not.
+        source: CodecError,
+    },
+    /// The bytes end inside a record, or do not begin with a head.
+    #[error("the bytes are cut off or do not begin as they should")]
+    Cut,
+}
+
+impl Market {
+    /// How many records the state takes.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        1 + self.deposits.len() + self.ledger.iter().count() + self.leases.len() + self.seen.len()
+    }
+
+    /// The state as bytes.
+    ///
+    /// # Errors
+    /// When a record is larger than a message may be, which an order's own bound rules out.
+    pub fn encode(&self) -> Result<Vec<u8>, StateError> {
+        let Self { broker, events, last_number, last_at, .. } = *self;
+        let mut writer = Writer::default();
+        writer.put(&Record::Head { broker, events, last_number, last_at })?;
+        for (id, (renter, amount)) in &self.deposits {
+            writer.put(&Record::Deposit { id: *id, renter: *renter, amount: *amount })?;
+        }
+        for (account, balance) in self.ledger.iter() {
+            writer.put(&Record::Balance { account: *account, balance })?;
+        }
+        for lease in self.leases() {
+            writer.put(&Record::Lease(lease))?;
+        }
+        for seen in self.seen.iter() {
+            writer.put(&Record::Seen(seen))?;
+        }
+        Ok(writer.bytes)
+    }
+
+    /// The market that `bytes` are the state of.
+    ///
+    /// # Errors
+    /// When they are not one.
+    pub fn decode(bytes: &[u8]) -> Result<Self, StateError> {
+        let mut reader = Reader { bytes, index: 0 };
+        let Some(Record::Head { broker, events, last_number, last_at }) = reader.next()? else {
+            return Err(StateError::Cut);
+        };
+        let mut market = Self::new(broker);
+        market.events = events;
+        market.last_number = last_number;
+        market.last_at = last_at;
+        while let Some(record) = reader.next()? {
+            match record {
+                Record::Head { .. } => return Err(StateError::Cut),
+                Record::Deposit { id, renter, amount } => {
+                    market.add_deposit(id, renter, amount);
+                }
+                Record::Balance { account, balance } => market.ledger.restore(account, balance),
+                Record::Lease(lease) => market.insert(lease),
+                Record::Seen(seen) => market.seen.insert(seen),
+            }
+        }
+        Ok(market)
+    }
+}
+
+#[derive(Default)]
+struct Writer {
+    bytes: Vec<u8>,
+    index: usize,
+}
+
+impl Writer {
+    fn put(&mut self, record: &Record<&Lease>) -> Result<(), StateError> {
+        let index = self.index;
+        let bytes = codec::encode(record).map_err(|source| StateError::Record { index, source })?;
+        // A message is far smaller than 4 GiB.
+        let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+        self.bytes.extend_from_slice(&length.to_le_bytes());
+        self.bytes.extend_from_slice(&bytes);
+        self.index += 1;
+        Ok(())
+    }
+}
+
+struct Reader<'a> {
+    bytes: &'a [u8],
+    index: usize,
+}
+
+impl Reader<'_> {
+    fn next(&mut self) -> Result<Option<Record<Box<Lease>>>, StateError> {
+        if self.bytes.is_empty() {
+            return Ok(None);
+        }
+        let (length, rest) = self.bytes.split_first_chunk::<4>().ok_or(StateError::Cut)?;
+        let length = usize::try_from(u32::from_le_bytes(*length)).map_err(|_| StateError::Cut)?;
+        let (record, rest) = rest.split_at_checked(length).ok_or(StateError::Cut)?;
+        self.bytes = rest;
+        let index = self.index;
+        self.index += 1;
+        let record =
+            codec::decode(record).map_err(|source| StateError::Record { index, source })?;
+        Ok(Some(record))
+    }
+}

@@ -1,0 +1,370 @@
+//! What the market shows: leases, money, receipts, goals. Nothing here changes anything.
+//!
+//! Must not check who asks: a party is given, and sees what is its own; the operator sees all.
+
+use crate::core::desk::Desk;
+use crate::core::ledger::Account;
+use crate::core::lease::{Lease, Papers, State};
+use protocol::bounded::{List, Text};
+use protocol::codec::CodecError;
+use protocol::ids::{Digest, HostId, LeaseId, MessageId, PublicKey, RenterId};
+use protocol::lease::{Access, EndCause, Goal, LeaseGoal, LeaseView};
+use protocol::message::{Found, LEASES_MAX, LeaseScope, Rejection, Search};
+use protocol::signed::{ANYONE, Envelope, Signed, Statement, VALIDITY_MAX};
+use protocol::terms::fee_of;
+use protocol::units::{MicroUsd, Millis, Seconds, Timestamp};
+use protocol::usage::{Balance, Earnings, Receipt};
+use std::collections::BTreeMap;
+
+/// What there is, for metrics and `status`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Offers shown now.
+    pub offers: u64,
+    /// Hosts that announce themselves.
+    pub hosts_heard: u64,
+    /// Leases by phase, in one word.
+    pub leases: BTreeMap<&'static str, u64>,
+    /// Money by kind of account, as its holders see it.
+    pub money: BTreeMap<&'static str, MicroUsd>,
+    /// Renters who ever had money here.
+    pub renters: u64,
+    /// Statements in the replay window.
+    pub remembered: u64,
+    /// The number of the journal's last event.
+    pub events: u64,
+}
+
+/// A host, as the operator sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostRow {
+    /// Its key.
+    pub host: HostId,
+    /// Where it can be dialled directly.
+    pub addresses: Vec<Text<256>>,
+    /// How many offers it has here now.
+    pub offers: u64,
+    /// When it announced itself last.
+    pub heard_at: Option<Timestamp>,
+    /// Its leases that are not over.
+    pub open_leases: u64,
+}
+
+/// A renter's account, as the operator sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AccountRow {
+    /// Whose.
+    pub renter: RenterId,
+    /// Free to spend.
+    pub available: MicroUsd,
+    /// Held for open leases.
+    pub held: MicroUsd,
+    /// Spent in all so far.
+    pub spent: MicroUsd,
+}
+
+impl Desk {
+    /// Which offers match.
+    #[must_use]
+    pub fn search(&self, now: Timestamp, search: &Search) -> Found {
+        self.book.search(search, now, |listing| self.is_free(listing))
+    }
+
+    /// A lease, whoever asks.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn view(&self, now: Timestamp, lease: LeaseId) -> Result<LeaseView, Rejection> {
+        let lease = self.market.lease(lease).ok_or(Rejection::UnknownLease)?;
+        Ok(self.view_of(now, lease))
+    }
+
+    /// A lease of `party`'s.
+    ///
+    /// # Errors
+    /// When there is no such lease of the party's.
+    pub fn lease_of(
+        &self,
+        now: Timestamp,
+        party: PublicKey,
+        lease: LeaseId,
+    ) -> Result<LeaseView, Rejection> {
+        Ok(self.view_of(now, self.own(party, lease)?))
+    }
+
+    /// The leases of `party`, newest first, as many as fit into an answer.
+    #[must_use]
+    pub fn leases_of(
+        &self,
+        now: Timestamp,
+        party: PublicKey,
+        scope: LeaseScope,
+    ) -> Vec<LeaseView> {
+        let view = |lease| self.view_of(now, lease);
+        match scope {
+            LeaseScope::Open => {
+                self.market.live_leases_of(party).take(LEASES_MAX).map(view).collect()
+            }
+            LeaseScope::All => self.market.leases_of(party).take(LEASES_MAX).map(view).collect(),
+        }
+    }
+
+    /// All leases, newest first.
+    #[must_use]
+    pub fn all_leases(&self, now: Timestamp, scope: LeaseScope) -> Vec<LeaseView> {
+        let view = |lease| self.view_of(now, lease);
+        let mut leases: Vec<LeaseView> = match scope {
+            LeaseScope::Open => self.market.live_leases().map(view).collect(),
+            LeaseScope::All => self.market.leases().map(view).collect(),
+        };
+        leases.sort_by_key(|lease| (std::cmp::Reverse(lease.ordered_at), lease.id));
+        leases
+    }
+
+    /// A renter's money.
+    #[must_use]
+    pub fn balance(&self, renter: RenterId) -> Balance {
+        let mut balance =
+            Balance { available: self.market.available(renter), ..Balance::default() };
+        for lease in self.market.leases_of(renter.into()) {
+            if lease.contract.renter == renter {
+                let burn = match lease.state {
+                    State::Running | State::Paused { .. } => lease.burn(Seconds(3600)),
+                    State::Offered { .. }
+                    | State::Accepted { .. }
+                    | State::Preparing { .. }
+                    | State::Suspect { .. }
+                    | State::Closing { .. }
+                    | State::Closed { .. } => MicroUsd::ZERO,
+                };
+                balance.held = balance.held.saturating_add(self.market.held(lease.id));
+                balance.spent = balance.spent.saturating_add(lease.charged.total());
+                balance.burn_per_hour = balance.burn_per_hour.saturating_add(burn);
+            }
+        }
+        balance
+    }
+
+    /// A host's money.
+    #[must_use]
+    pub fn earnings(&self, host: HostId) -> Earnings {
+        let mut earnings = Earnings::default();
+        let mut running = Millis(0);
+        for lease in self.market.leases_of(host.into()) {
+            if lease.contract.host != host {
+                continue;
+            }
+            let pending = self.market.ledger().balance(&Account::HostPending(lease.id));
+            let fee = fee_of(lease.charged.total(), lease.contract.fee);
+            earnings.pending = earnings.pending.saturating_add(pending);
+            earnings.fees = earnings.fees.saturating_add(fee);
+            earnings.leases = earnings.leases.saturating_add(u32::from(lease.started_at.is_some()));
+            running = running.plus(lease.meter.usage.running);
+        }
+        earnings.running = running;
+        earnings
+    }
+
+    /// The broker's account of one lease of `party`'s, signed; interim while it is not over.
+    ///
+    /// # Errors
+    /// When there is no such lease of the party's.
+    pub fn receipt(
+        &self,
+        now: Timestamp,
+        party: PublicKey,
+        lease: LeaseId,
+    ) -> Result<Signed<Receipt>, Rejection> {
+        let lease = self.own(party, lease)?;
+        self.sign(now, receipt_of(lease, self.meter(lease)))
+            .map_err(|error| Rejection::Malformed(Text::cut(&error.to_string())))
+    }
+
+    /// What a host should be doing.
+    #[must_use]
+    pub fn goal(&mut self, host: HostId) -> Goal {
+        self.goals_made = self.goals_made.saturating_add(1);
+        let leases = self.market.live_leases_of(host.into());
+        let leases = leases.filter(|lease| lease.contract.host == host).filter_map(goal_of);
+        Goal {
+            sequence: self.goals_made,
+            started_at: self.started_at,
+            leases: List::first(leases),
+        }
+    }
+
+    /// What there is.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        let mut counts = Counts {
+            offers: count(self.book.offer_count()),
+            hosts_heard: count(self.book.host_count()),
+            renters: count(self.market.renters().len()),
+            remembered: count(self.market.seen.len()),
+            events: self.market.events(),
+            ..Counts::default()
+        };
+        for lease in self.market.leases() {
+            *counts.leases.entry(lease.state.word()).or_insert(0) += 1;
+        }
+        for (account, _) in self.market.ledger().iter() {
+            let held = counts.money.entry(account.kind()).or_insert(MicroUsd::ZERO);
+            *held = held.saturating_add(self.market.ledger().balance(account));
+        }
+        counts
+    }
+
+    /// The hosts that are heard.
+    #[must_use]
+    pub fn hosts(&self, now: Timestamp) -> Vec<HostRow> {
+        let row = |host: HostId| HostRow {
+            host,
+            addresses: self.book.addresses(host).to_vec(),
+            offers: count(self.book.host_offers(host, now).count()),
+            heard_at: self.book.heard_at(host),
+            open_leases: count(self.market.live_leases_of(host.into()).count()),
+        };
+        self.book.hosts().map(row).collect()
+    }
+
+    /// The renters who ever had money here.
+    #[must_use]
+    pub fn accounts(&self) -> Vec<AccountRow> {
+        let row = |renter: &RenterId| {
+            let Balance { available, held, spent, .. } = self.balance(*renter);
+            AccountRow { renter: *renter, available, held, spent }
+        };
+        self.market.renters().iter().map(row).collect()
+    }
+
+    /// Signs a statement that anyone may be shown.
+    ///
+    /// # Errors
+    /// When it is larger than a statement may be.
+    pub fn sign<T: Statement>(&self, now: Timestamp, body: T) -> Result<Signed<T>, CodecError> {
+        let content = protocol::codec::encode(&(now, &body))?;
+        let envelope = Envelope {
+            audience: ANYONE,
+            message_id: MessageId::from_bytes(Digest::of(&content).half()),
+            issued: now,
+            validity: VALIDITY_MAX,
+        };
+        Ok(Signed::sign(body, &self.key, envelope)?.signed().clone())
+    }
+
+    fn own(&self, party: PublicKey, lease: LeaseId) -> Result<&Lease, Rejection> {
+        let is_own = |lease: &&Lease| {
+            party == lease.contract.renter.into() || party == lease.contract.host.into()
+        };
+        self.market.lease(lease).filter(is_own).ok_or(Rejection::UnknownLease)
+    }
+
+    fn view_of(&self, now: Timestamp, lease: &Lease) -> LeaseView {
+        let contract = &lease.contract;
+        let usage = self.meter_at(now, lease).usage;
+        let disk_until = match lease.state {
+            State::Paused { disk_until, .. } => Some(disk_until),
+            State::Offered { .. }
+            | State::Accepted { .. }
+            | State::Preparing { .. }
+            | State::Running
+            | State::Suspect { .. }
+            | State::Closing { .. }
+            | State::Closed { .. } => None,
+        };
+        LeaseView {
+            id: lease.id,
+            order: contract.order,
+            name: contract.name.clone(),
+            renter: contract.renter,
+            host: contract.host,
+            offer: contract.offer,
+            kind: contract.kind,
+            phase: lease.state.phase(),
+            since: lease.since,
+            progress: self.progress_of(lease),
+            revision: self.revision(lease.id),
+            image: contract.image.clone(),
+            gpus: contract.share.gpus.clone(),
+            cpu_millicores: contract.share.cpu_millicores,
+            ram: contract.share.ram,
+            disk: contract.disk,
+            prices: contract.prices,
+            fee: contract.fee,
+            ordered_at: contract.ordered_at,
+            started_at: lease.started_at,
+            running: usage.running,
+            charged: lease.charge_for(&usage),
+            held: self.market.held(lease.id),
+            budget: contract.budget,
+            duration_max: contract.duration_max,
+            disk_until,
+            low_balance: lease.low_balance,
+            grant: lease.grant.as_ref().map(|grant| grant.signed().clone()),
+            access: Access {
+                addresses: List::first(self.book.addresses(contract.host).iter().cloned()),
+            },
+        }
+    }
+}
+
+fn receipt_of(lease: &Lease, meter: crate::core::meter::Meter) -> Receipt {
+    let contract = &lease.contract;
+    let amounts = lease.charge_for(&meter.usage);
+    let total = amounts.total();
+    let fee = fee_of(total, contract.fee);
+    Receipt {
+        lease: lease.id,
+        name: contract.name.clone(),
+        renter: contract.renter,
+        host: contract.host,
+        offer: contract.offer,
+        kind: contract.kind,
+        image: contract.image.clone(),
+        disk: contract.disk,
+        prices: contract.prices,
+        ordered_at: contract.ordered_at,
+        started_at: lease.started_at,
+        ended: ended(lease),
+        usage: meter.usage,
+        amounts,
+        total,
+        budget: contract.budget,
+        fee_rate: contract.fee,
+        fee,
+        host_share: total.saturating_sub(fee),
+        meters: meter.signed,
+        report: meter.report,
+        order: contract.order_digest,
+        grant: lease.grant.as_ref().map(|grant| grant.digest()),
+    }
+}
+
+fn ended(lease: &Lease) -> Option<(Timestamp, EndCause)> {
+    match &lease.state {
+        State::Closed { cause } => Some((lease.since, cause.clone())),
+        State::Offered { .. }
+        | State::Accepted { .. }
+        | State::Preparing { .. }
+        | State::Running
+        | State::Suspect { .. }
+        | State::Paused { .. }
+        | State::Closing { .. } => None,
+    }
+}
+
+fn goal_of(lease: &Lease) -> Option<LeaseGoal> {
+    match &lease.papers {
+        Papers::Whole { order, award } => Some(LeaseGoal {
+            lease: lease.id,
+            order: order.signed().clone(),
+            award: award.signed().clone(),
+            want: lease.want(),
+        }),
+        Papers::Filed { .. } => None,
+    }
+}
+
+fn count(length: usize) -> u64 {
+    u64::try_from(length).unwrap_or(u64::MAX)
+}

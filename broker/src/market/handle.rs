@@ -1,0 +1,194 @@
+//! Asking the market from any task. A full queue is an answer: busy.
+
+use crate::core::command::{Answer, Command};
+use crate::core::view::{AccountRow, Counts, HostRow};
+use crate::market::input::{Announced, Input, Reply};
+use crate::store::LedgerReport;
+use protocol::bounded::{List, Text};
+use protocol::ids::{HostId, LeaseId, PublicKey, RenterId};
+use protocol::lease::{Goal, LeaseView, Progress};
+use protocol::message::{Found, LeaseScope, Rejection, Search};
+use protocol::offer::Offer;
+use protocol::signed::{Signed, Verified};
+use protocol::usage::{AccountStatement, Balance, Earnings, Receipt};
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::{mpsc, oneshot};
+
+/// A way to ask the market. Every method waits for the commit of what it asked, and refuses with
+/// [`Rejection::Busy`] when too much waits already, or [`Rejection::ShuttingDown`] when the market ended.
+#[derive(Debug, Clone)]
+pub struct MarketHandle {
+    inputs: mpsc::Sender<Input>,
+}
+
+/// What every method here may refuse with, beside its own reasons.
+type Asked<T> = Result<T, Rejection>;
+
+impl MarketHandle {
+    pub(super) const fn new(inputs: mpsc::Sender<Input>) -> Self {
+        Self { inputs }
+    }
+
+    async fn ask<T>(&self, input: impl FnOnce(Reply<T>) -> Input) -> Asked<T> {
+        let (reply, answer) = oneshot::channel();
+        self.inputs.try_send(input(reply)).map_err(|error| match error {
+            TrySendError::Full(_) => Rejection::Busy,
+            TrySendError::Closed(_) => Rejection::ShuttingDown,
+        })?;
+        answer.await.unwrap_or(Err(Rejection::ShuttingDown))
+    }
+
+    /// Asks for an effect.
+    ///
+    /// # Errors
+    /// Why the market refuses.
+    pub async fn command(&self, command: Command) -> Asked<Answer> {
+        self.ask(|reply| Input::Command(command, reply)).await
+    }
+
+    /// Takes up all that a host offers now.
+    ///
+    /// # Errors
+    /// When an offer is not the host's, or contradicts itself.
+    pub async fn announce(
+        &self,
+        host: HostId,
+        offers: Vec<Verified<Offer>>,
+        addresses: List<Text<256>, 8>,
+    ) -> Asked<()> {
+        let announced = Announced { host, offers, addresses };
+        self.ask(|reply| Input::Announce(announced, reply)).await
+    }
+
+    /// Shows how far a start is.
+    ///
+    /// # Errors
+    /// When the lease is not the host's.
+    pub async fn progress(&self, host: HostId, progress: Progress) -> Asked<()> {
+        self.ask(|reply| Input::Progress(host, progress, reply)).await
+    }
+
+    /// Withdraws the offers of a host that is not connected any more. Waits for room in the queue.
+    pub async fn gone(&self, host: HostId) {
+        // A market that ended has no offers either.
+        let _ = self.inputs.send(Input::Gone(host)).await;
+    }
+
+    /// Which offers match.
+    ///
+    /// # Errors
+    /// Only busy or shutting down.
+    pub async fn search(&self, search: Search) -> Asked<Found> {
+        self.ask(|reply| Input::Search(Box::new(search), reply)).await
+    }
+
+    /// Leases of `party`, as renter or host, newest first.
+    ///
+    /// # Errors
+    /// Only busy or shutting down.
+    pub async fn leases(&self, party: PublicKey, scope: LeaseScope) -> Asked<Vec<LeaseView>> {
+        self.ask(|reply| Input::Leases(party, scope, reply)).await
+    }
+
+    /// A lease of `party`, as renter or host.
+    ///
+    /// # Errors
+    /// When there is no such lease of the party's.
+    pub async fn lease(&self, party: PublicKey, lease: LeaseId) -> Asked<Box<LeaseView>> {
+        self.ask(|reply| Input::Lease(party, lease, reply)).await
+    }
+
+    /// A renter's money.
+    ///
+    /// # Errors
+    /// Only busy or shutting down.
+    pub async fn balance(&self, renter: RenterId) -> Asked<Balance> {
+        self.ask(|reply| Input::Balance(renter, reply)).await
+    }
+
+    /// A host's money.
+    ///
+    /// # Errors
+    /// Only busy or shutting down.
+    pub async fn earnings(&self, host: HostId) -> Asked<Earnings> {
+        self.ask(|reply| Input::Earnings(host, reply)).await
+    }
+
+    /// A renter's movements after event `after`, signed.
+    ///
+    /// # Errors
+    /// Only busy or shutting down.
+    pub async fn statement(
+        &self,
+        renter: RenterId,
+        after: u64,
+    ) -> Asked<Signed<AccountStatement>> {
+        self.ask(|reply| Input::Statement(renter, after, reply)).await
+    }
+
+    /// The receipt of a lease of `party`, signed.
+    ///
+    /// # Errors
+    /// When there is no such lease of the party's.
+    pub async fn receipt(&self, party: PublicKey, lease: LeaseId) -> Asked<Signed<Receipt>> {
+        self.ask(|reply| Input::Receipt(party, lease, reply)).await
+    }
+
+    /// What a host should be doing.
+    ///
+    /// # Errors
+    /// Only busy or shutting down.
+    pub async fn goal(&self, host: HostId) -> Asked<Goal> {
+        self.ask(|reply| Input::Goal(host, reply)).await
+    }
+
+    /// What there is.
+    ///
+    /// # Errors
+    /// Only busy or shutting down.
+    pub async fn counts(&self) -> Asked<Counts> {
+        self.ask(Input::Counts).await
+    }
+
+    /// The hosts that are heard.
+    ///
+    /// # Errors
+    /// Only busy or shutting down.
+    pub async fn hosts(&self) -> Asked<Vec<HostRow>> {
+        self.ask(Input::Hosts).await
+    }
+
+    /// The renters' accounts.
+    ///
+    /// # Errors
+    /// Only busy or shutting down.
+    pub async fn accounts(&self) -> Asked<Vec<AccountRow>> {
+        self.ask(Input::Accounts).await
+    }
+
+    /// All leases, newest first.
+    ///
+    /// # Errors
+    /// Only busy or shutting down.
+    pub async fn all_leases(&self, scope: LeaseScope) -> Asked<Vec<LeaseView>> {
+        self.ask(|reply| Input::AllLeases(scope, reply)).await
+    }
+
+    /// Compares the balances in memory with the entries on disk.
+    ///
+    /// # Errors
+    /// Only busy or shutting down.
+    pub async fn ledger(&self) -> Asked<LedgerReport> {
+        self.ask(Input::Ledger).await
+    }
+
+    /// Ends the market: what is in the queue is done, the state is written down, the journal is closed.
+    /// Waits for room in the queue.
+    pub async fn shutdown(&self) {
+        let (reply, answer) = oneshot::channel();
+        if self.inputs.send(Input::Shutdown(reply)).await.is_ok() {
+            // However it ended is told by the thread's own result.
+            let _ = answer.await;
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! Everything the market's thread can be asked, one closed list, each with the way back for its answer.
+
+use crate::core::command::{Answer, Command};
+use crate::core::view::{AccountRow, Counts, HostRow};
+use crate::store::LedgerReport;
+use protocol::bounded::{List, Text};
+use protocol::ids::{HostId, LeaseId, PublicKey, RenterId};
+use protocol::lease::{Goal, LeaseView, Progress};
+use protocol::message::{Found, LeaseScope, Rejection, Search};
+use protocol::offer::Offer;
+use protocol::signed::{Signed, Verified};
+use protocol::usage::{AccountStatement, Balance, Earnings, Receipt};
+use tokio::sync::oneshot;
+
+/// The way back.
+pub(super) type Reply<T> = oneshot::Sender<Result<T, Rejection>>;
+
+/// All that a host offers now.
+#[derive(Debug)]
+pub(super) struct Announced {
+    pub(super) host: HostId,
+    pub(super) offers: Vec<Verified<Offer>>,
+    pub(super) addresses: List<Text<256>, 8>,
+}
+
+/// One input.
+#[derive(Debug)]
+pub(super) enum Input {
+    // What may change the hard state.
+    Command(Command, Reply<Answer>),
+    // What changes the soft state.
+    Announce(Announced, Reply<()>),
+    Progress(HostId, Progress, Reply<()>),
+    Gone(HostId),
+    // What changes nothing.
+    Search(Box<Search>, Reply<Found>),
+    Leases(PublicKey, LeaseScope, Reply<Vec<LeaseView>>),
+    Lease(PublicKey, LeaseId, Reply<Box<LeaseView>>),
+    Balance(RenterId, Reply<Balance>),
+    Earnings(HostId, Reply<Earnings>),
+    Statement(RenterId, u64, Reply<Signed<AccountStatement>>),
+    Receipt(PublicKey, LeaseId, Reply<Signed<Receipt>>),
+    Goal(HostId, Reply<Goal>),
+    Counts(Reply<Counts>),
+    Hosts(Reply<Vec<HostRow>>),
+    Accounts(Reply<Vec<AccountRow>>),
+    AllLeases(LeaseScope, Reply<Vec<LeaseView>>),
+    Ledger(Reply<LedgerReport>),
+    // The end.
+    Shutdown(Reply<()>),
+}

@@ -1,0 +1,235 @@
+//! The loop of the market's thread: a batch of inputs, one commit, then the answers.
+
+use crate::clock::Clock;
+use crate::core::desk::Desk;
+use crate::market::input::{Announced, Input, Reply};
+use crate::market::{MarketError, Notice};
+use crate::store::{Store, StoreError};
+use protocol::bounded::Text;
+use protocol::ids::{HostId, RenterId};
+use protocol::message::Rejection;
+use protocol::signed::Signed;
+use protocol::units::Timestamp;
+use protocol::usage::AccountStatement;
+use std::time::Duration;
+use tokio::sync::{broadcast, mpsc, oneshot};
+use tokio::time::{MissedTickBehavior, interval};
+
+/// Most inputs to a commit: more would make the first of them wait for the last.
+const BATCH: usize = 512;
+/// How often time passes, as far as leases know.
+const TICK: Duration = Duration::from_secs(1);
+
+/// An answer that leaves after the commit.
+type Answer = Box<dyn FnOnce() + Send>;
+
+pub(super) struct Worker {
+    desk: Desk,
+    store: Store,
+    clock: Clock,
+    now: Timestamp,
+    notices: broadcast::Sender<Notice>,
+    answers: Vec<Answer>,
+    ending: Option<Reply<()>>,
+}
+
+impl Worker {
+    pub(super) const fn new(
+        desk: Desk,
+        store: Store,
+        clock: Clock,
+        now: Timestamp,
+        notices: broadcast::Sender<Notice>,
+    ) -> Self {
+        Self { desk, store, clock, now, notices, answers: Vec::new(), ending: None }
+    }
+
+    /// Runs until it is told to end, every handle is gone, or the journal fails.
+    pub(super) fn run(mut self, inputs: mpsc::Receiver<Input>) -> Result<(), MarketError> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .build()
+            .map_err(MarketError::Thread)?;
+        runtime.block_on(self.take_batches(inputs))?;
+        self.store.snapshot(self.desk.market())?;
+        self.store.close()?;
+        tracing::info!("the journal is closed");
+        if let Some(reply) = self.ending {
+            let _ = reply.send(Ok(()));
+        }
+        Ok(())
+    }
+
+    async fn take_batches(&mut self, mut inputs: mpsc::Receiver<Input>) -> Result<(), StoreError> {
+        let mut ticks = interval(TICK);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut batch = Vec::with_capacity(BATCH);
+        loop {
+            tokio::select! {
+                // A flood of inputs must not hold up deadlines.
+                biased;
+                _ = ticks.tick() => self.tick()?,
+                received = inputs.recv_many(&mut batch, BATCH) => {
+                    if received == 0 {
+                        return Ok(());
+                    }
+                    self.handle(&mut batch)?;
+                }
+            }
+            self.commit()?;
+            if self.ending.is_some() && inputs.is_empty() {
+                inputs.close();
+                return Ok(());
+            }
+        }
+    }
+
+    fn tick(&mut self) -> Result<(), StoreError> {
+        self.read_clock();
+        let Self { desk, store, now, .. } = self;
+        desk.tick(*now, &mut |event| store.append(event))
+    }
+
+    fn handle(&mut self, batch: &mut Vec<Input>) -> Result<(), StoreError> {
+        self.read_clock();
+        for input in batch.drain(..) {
+            self.take(input)?;
+        }
+        Ok(())
+    }
+
+    /// Time never goes back: a clock that was set back stands still until it is where it was.
+    fn read_clock(&mut self) {
+        self.now = self.now.max(self.clock.now());
+    }
+
+    /// Makes the batch durable, then answers it. On failure nothing of it is answered: its ways back are
+    /// dropped with the thread.
+    fn commit(&mut self) -> Result<(), StoreError> {
+        if let Err(error) = self.store.commit() {
+            tracing::error!(%error, "the journal could not be written; the broker stops");
+            return Err(error);
+        }
+        for answer in self.answers.drain(..) {
+            answer();
+        }
+        for change in self.desk.take_changes() {
+            let crate::core::desk::Change { lease, revision, renter, host, goal } = change;
+            // Nobody has to listen.
+            let _ = self.notices.send(Notice::Lease { lease, revision, renter, host });
+            if goal {
+                let _ = self.notices.send(Notice::Goal { host });
+            }
+        }
+        if self.store.wants_snapshot(self.desk.market()) {
+            self.store.snapshot(self.desk.market())?;
+        }
+        Ok(())
+    }
+
+    /// Keeps an answer until the batch is durable.
+    fn answer<T: Send + 'static>(&mut self, reply: Reply<T>, answer: Result<T, Rejection>) {
+        self.answers.push(Box::new(move || {
+            // Whoever asked may have gone.
+            let _ = reply.send(answer);
+        }));
+    }
+
+    fn take(&mut self, input: Input) -> Result<(), StoreError> {
+        let now = self.now;
+        match input {
+            Input::Command(command, reply) => {
+                let Self { desk, store, .. } = self;
+                let answer = desk.handle(now, command, &mut |event| store.append(event))?;
+                self.answer(reply, answer);
+            }
+            Input::Announce(announced, reply) => self.announce(announced, reply),
+            Input::Progress(host, progress, reply) => {
+                let answer = self.desk.progress(now, host, progress);
+                self.answer(reply, answer);
+            }
+            Input::Gone(host) => self.desk.withdraw(host),
+            Input::Ledger(reply) => {
+                let report = self.store.ledger(self.desk.market())?;
+                self.answer(reply, Ok(report));
+            }
+            Input::Statement(renter, after, reply) => {
+                let statement = self.statement(renter, after)?;
+                self.answer(reply, statement);
+            }
+            Input::Goal(host, reply) => self.goal(host, reply),
+            Input::Shutdown(reply) => self.ending = Some(reply),
+            Input::Search(..)
+            | Input::Leases(..)
+            | Input::Lease(..)
+            | Input::Balance(..)
+            | Input::Earnings(..)
+            | Input::Receipt(..)
+            | Input::Counts(..)
+            | Input::Hosts(..)
+            | Input::Accounts(..)
+            | Input::AllLeases(..) => self.read(input),
+        }
+        Ok(())
+    }
+
+    /// What only looks.
+    fn read(&mut self, input: Input) {
+        let (desk, now) = (&self.desk, self.now);
+        let answer = match input {
+            Input::Search(search, reply) => later(reply, Ok(desk.search(now, &search))),
+            Input::Leases(party, scope, reply) => later(reply, Ok(desk.leases_of(now, party, scope))),
+            Input::Lease(party, lease, reply) => {
+                later(reply, desk.lease_of(now, party, lease).map(Box::new))
+            }
+            Input::Balance(renter, reply) => later(reply, Ok(desk.balance(renter))),
+            Input::Earnings(host, reply) => later(reply, Ok(desk.earnings(host))),
+            Input::Receipt(party, lease, reply) => later(reply, desk.receipt(now, party, lease)),
+            Input::Counts(reply) => later(reply, Ok(desk.counts())),
+            Input::Hosts(reply) => later(reply, Ok(desk.hosts(now))),
+            Input::Accounts(reply) => later(reply, Ok(desk.accounts())),
+            Input::AllLeases(scope, reply) => later(reply, Ok(desk.all_leases(now, scope))),
+            // These are taken before they get here.
+            Input::Command(..)
+            | Input::Announce(..)
+            | Input::Progress(..)
+            | Input::Gone(..)
+            | Input::Statement(..)
+            | Input::Goal(..)
+            | Input::Ledger(..)
+            | Input::Shutdown(..) => return,
+        };
+        self.answers.push(answer);
+    }
+
+    fn announce(&mut self, announced: Announced, reply: Reply<()>) {
+        let Announced { host, offers, addresses } = announced;
+        let taken = self.desk.announce(self.now, host, offers, addresses);
+        self.answer(reply, taken.map_err(Rejection::from));
+    }
+
+    fn goal(&mut self, host: HostId, reply: Reply<protocol::lease::Goal>) {
+        let goal = self.desk.goal(host);
+        self.answer(reply, Ok(goal));
+    }
+
+    fn statement(
+        &self,
+        renter: RenterId,
+        after: u64,
+    ) -> Result<Result<Signed<AccountStatement>, Rejection>, StoreError> {
+        let statement = self.store.statement(renter, after)?;
+        let signed = self.desk.sign(self.now, statement);
+        Ok(signed.map_err(|error| Rejection::Malformed(Text::cut(&error.to_string()))))
+    }
+}
+
+fn later<T: Send + 'static>(
+    reply: oneshot::Sender<Result<T, Rejection>>,
+    answer: Result<T, Rejection>,
+) -> Answer {
+    Box::new(move || {
+        // Whoever asked may have gone.
+        let _ = reply.send(answer);
+    })
+}

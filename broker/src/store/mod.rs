@@ -1,0 +1,252 @@
+//! The journal on disk: SQLite in one file, written by one thread, read back at the start.
+//!
+//! ```text
+//! open ─▶ lock, schema, recover (snapshot + tail, chain, ledger) ─▶ Store and Market
+//! append, append, … ─▶ commit ─▶ (only now is anything answered)
+//! ```
+//!
+//! Must not take a decision about what is stored. A commit that fails is final: what was applied in memory
+//! may not be on disk, so the process has to end, and a restart reads what is.
+
+mod backup;
+mod journal;
+mod ledger;
+mod lock;
+mod recover;
+mod schema;
+mod snapshot;
+mod statement;
+
+pub use backup::backup;
+pub use ledger::{LedgerReport, check};
+pub use recover::Recovery;
+pub use schema::SCHEMA_VERSION;
+
+use crate::core::event::Event;
+use crate::core::market::Market;
+use crate::core::state::StateError;
+use journal::Journal;
+use lock::JournalLock;
+use protocol::codec::CodecError;
+use protocol::ids::{BrokerId, RenterId};
+use protocol::units::{MicroUsd, Timestamp};
+use protocol::usage::AccountStatement;
+use rusqlite::Connection;
+use std::path::{Path, PathBuf};
+
+/// The journal's file in a broker's data folder.
+pub const JOURNAL_FILE: &str = "journal.db";
+
+/// Events after which a snapshot is worth its cost, whatever the size of the state.
+const SNAPSHOT_EVENTS_MIN: u64 = 50_000;
+
+/// Why the journal cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// Another process writes it.
+    #[error("another broker uses the journal in {folder}")]
+    InUse {
+        /// The data folder.
+        folder: PathBuf,
+    },
+    /// The operating system refused.
+    #[error("could not {what} {path}")]
+    Io {
+        /// What was tried.
+        what: &'static str,
+        /// With which file.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        source: std::io::Error,
+    },
+    /// SQLite failed: disk full, disk broken, file broken.
+    #[error("the journal failed while it was asked to {what}")]
+    Sqlite {
+        /// What was tried.
+        what: &'static str,
+        /// Why not.
+        #[source]
+        source: rusqlite::Error,
+    },
+    /// The linked SQLite has a known way to lose data.
+    #[error("SQLite {found} can corrupt a journal in WAL mode; 3.51.3 or newer is needed")]
+    OldSqlite {
+        /// Its version.
+        found: &'static str,
+    },
+    /// A newer program wrote it.
+    #[error(
+        "the journal has schema {found} and this program knows {known}: run the version that wrote it, or a newer one"
+    )]
+    NewerSchema {
+        /// Its schema.
+        found: u32,
+        /// The newest one known here.
+        known: u32,
+    },
+    /// It belongs to another key.
+    #[error("the journal is the one of broker {found}, and the key in this folder is {wanted}")]
+    OtherBroker {
+        /// Whose it is.
+        found: String,
+        /// Whose it should be.
+        wanted: BrokerId,
+    },
+    /// SQLite found the file damaged.
+    #[error("the journal's file is damaged: {0}; restore a backup")]
+    Damaged(String),
+    /// An event is not what was written.
+    #[error("event {event} of the journal is damaged: {problem}; restore a backup")]
+    Corrupt {
+        /// Its number.
+        event: u64,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// Entries and balances disagree.
+    #[error("the ledger does not add up: {0}; restore a backup")]
+    Ledger(String),
+    /// An event or statement cannot be encoded.
+    #[error("the journal could not encode an event")]
+    Encode(#[from] CodecError),
+    /// The state cannot be encoded or decoded.
+    #[error("the state could not be encoded")]
+    State(#[from] StateError),
+}
+
+/// Names what was being done when SQLite failed.
+fn doing(what: &'static str) -> impl FnOnce(rusqlite::Error) -> StoreError {
+    move |source| StoreError::Sqlite { what, source }
+}
+
+/// The journal of one broker, open for writing.
+#[derive(Debug)]
+pub struct Store {
+    connection: Connection,
+    journal: Journal,
+    recovery: Recovery,
+    snapshot_at: u64,
+    _lock: JournalLock,
+}
+
+impl Store {
+    /// Opens the journal in `folder`, or makes one for `broker`, and recovers what it adds up to.
+    ///
+    /// # Errors
+    /// When another process has it, a newer program wrote it, it belongs to another key, or anything in it
+    /// is not as it was written.
+    pub fn open(folder: &Path, broker: BrokerId) -> Result<(Self, Market), StoreError> {
+        schema::check_library()?;
+        let lock = JournalLock::take(folder)?;
+        let path = folder.join(JOURNAL_FILE);
+        lock::make_private(&path)?;
+        let mut connection = schema::connect(&path)?;
+        schema::check_file(&connection)?;
+        schema::migrate(&mut connection)?;
+        schema::claim(&connection, broker)?;
+        let recover::Recovered { market, journal, recovery } =
+            recover::recover(&connection, broker)?;
+        let report = ledger::compare(&connection, &market)?;
+        if let Some(problem) = report.problems.first() {
+            return Err(StoreError::Ledger(problem.clone()));
+        }
+        let snapshot_at = recovery.snapshot_at.unwrap_or(0);
+        Ok((Self { connection, journal, recovery, snapshot_at, _lock: lock }, market))
+    }
+
+    /// How the state was recovered.
+    #[must_use]
+    pub const fn recovery(&self) -> &Recovery {
+        &self.recovery
+    }
+
+    /// The number of the last event.
+    #[must_use]
+    pub const fn last_event(&self) -> u64 {
+        self.journal.last_event()
+    }
+
+    /// Writes an event; it is durable after the next [`Self::commit`].
+    ///
+    /// # Errors
+    /// When it cannot be written; then nothing since the last commit is.
+    pub fn append(&mut self, event: &Event) -> Result<(), StoreError> {
+        self.journal.append(&self.connection, event)
+    }
+
+    /// Makes all that was appended durable. Without anything appended, it does nothing.
+    ///
+    /// # Errors
+    /// When it is not certain that all of it is on disk. Final: it is never tried again.
+    pub fn commit(&mut self) -> Result<(), StoreError> {
+        self.journal.commit(&self.connection)
+    }
+
+    /// Whether enough happened since the last snapshot that one is worth it: as many events as the state
+    /// has records, so that its cost stays in proportion to the work done.
+    #[must_use]
+    pub fn wants_snapshot(&self, market: &Market) -> bool {
+        let since = self.last_event().saturating_sub(self.snapshot_at);
+        let size = u64::try_from(market.size()).unwrap_or(u64::MAX);
+        since >= SNAPSHOT_EVENTS_MIN.max(size)
+    }
+
+    /// Writes the state, so that the next start begins there. Keeps the one before as well.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn snapshot(&mut self, market: &Market) -> Result<(), StoreError> {
+        self.commit()?;
+        if self.last_event() > self.snapshot_at {
+            snapshot::write(&mut self.connection, &self.journal, market)?;
+            self.snapshot_at = self.last_event();
+        }
+        Ok(())
+    }
+
+    /// Compares the balances in memory with the entries on disk, committed or not.
+    ///
+    /// # Errors
+    /// When the journal cannot be read.
+    pub fn ledger(&self, market: &Market) -> Result<LedgerReport, StoreError> {
+        ledger::compare(&self.connection, market)
+    }
+
+    /// A page of a renter's account: its movements after event `after`.
+    ///
+    /// # Errors
+    /// When the journal cannot be read.
+    pub fn statement(&self, renter: RenterId, after: u64) -> Result<AccountStatement, StoreError> {
+        statement::read(&self.connection, renter, after)
+    }
+
+    /// Ends: what was committed is on disk, the log is folded into the file.
+    ///
+    /// # Errors
+    /// When SQLite cannot close the file.
+    pub fn close(mut self) -> Result<(), StoreError> {
+        self.commit()?;
+        self.connection.close().map_err(|(_, source)| doing("close")(source))
+    }
+}
+
+/// A time as SQLite stores it.
+fn stored_time(time: Timestamp) -> i64 {
+    i64::try_from(time.0).unwrap_or(i64::MAX)
+}
+
+/// A number as SQLite stores it.
+fn stored(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// A number that SQLite stored.
+fn loaded(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or(0)
+}
+
+/// An amount that SQLite stored.
+const fn loaded_amount(amount: i64) -> MicroUsd {
+    MicroUsd(amount)
+}
