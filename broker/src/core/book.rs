@@ -37,7 +37,10 @@ pub struct BookLimits {
 impl Default for BookLimits {
     fn default() -> Self {
         // Some 2 kB each: 200 MB at most, whatever strangers announce.
-        Self { hosts: 10_000, offers: 100_000 }
+        Self {
+            hosts: 10_000,
+            offers: 100_000,
+        }
     }
 }
 
@@ -65,7 +68,12 @@ impl Listing {
         let facts = Facts::of(host, verified.body());
         // What was decoded from a message can be encoded; if not, it is in no answer.
         let bytes = codec::encode(verified.signed()).map_or(usize::MAX, |bytes| bytes.len());
-        Self { verified, host, facts, bytes }
+        Self {
+            verified,
+            host,
+            facts,
+            bytes,
+        }
     }
 
     /// The offer.
@@ -143,7 +151,9 @@ impl Book {
         addresses: List<Text<256>, 8>,
     ) -> Result<Announced, BookRefusal> {
         if offers.len() > OFFERS_MAX {
-            return Err(BookRefusal::TooManyOffers { count: offers.len() });
+            return Err(BookRefusal::TooManyOffers {
+                count: offers.len(),
+            });
         }
         let mut seen = BTreeSet::new();
         for offer in &offers {
@@ -154,12 +164,16 @@ impl Book {
         }
         let known = self.hosts.get(&host);
         let newest = offers.iter().map(|offer| offer.body().sequence).max();
-        if known.zip(newest).is_some_and(|(known, newest)| newest < known.sequence) {
+        if known
+            .zip(newest)
+            .is_some_and(|(known, newest)| newest < known.sequence)
+        {
             return Ok(Announced::Stale);
         }
         let before = known.map_or(0, |known| known.offers.len());
         let after = self.listings.len() - before + offers.len();
-        if after > self.limits.offers || (known.is_none() && self.hosts.len() >= self.limits.hosts) {
+        if after > self.limits.offers || (known.is_none() && self.hosts.len() >= self.limits.hosts)
+        {
             return Err(BookRefusal::Full);
         }
         self.replace(now, host, offers, addresses);
@@ -222,19 +236,26 @@ impl Book {
             gone += 1;
         }
         let oldest = now.before(protocol::signed::VALIDITY_MAX.millis());
-        self.hosts.retain(|_, entry| !entry.offers.is_empty() || entry.heard_at > oldest);
+        self.hosts
+            .retain(|_, entry| !entry.offers.is_empty() || entry.heard_at > oldest);
         gone
     }
 
     /// An offer that stands now.
     #[must_use]
     pub fn get(&self, offer: OfferId, now: Timestamp) -> Option<&Listing> {
-        self.listings.get(&offer).filter(|listing| listing.is_fresh(now))
+        self.listings
+            .get(&offer)
+            .filter(|listing| listing.is_fresh(now))
     }
 
     /// What a host offers now.
     pub fn host_offers(&self, host: HostId, now: Timestamp) -> impl Iterator<Item = &Listing> {
-        let offers = self.hosts.get(&host).into_iter().flat_map(|entry| &entry.offers);
+        let offers = self
+            .hosts
+            .get(&host)
+            .into_iter()
+            .flat_map(|entry| &entry.offers);
         offers.filter_map(move |offer| self.get(*offer, now))
     }
 
@@ -276,7 +297,11 @@ impl Book {
         is_free: impl Fn(&Listing) -> bool,
     ) -> Found {
         let filter = search.filter.prepare(search.disk);
-        let shown = || self.listings.values().filter(|at| at.is_fresh(now) && is_free(at));
+        let shown = || {
+            self.listings
+                .values()
+                .filter(|at| at.is_fresh(now) && is_free(at))
+        };
         let mut of = 0;
         let mut matching: Vec<&Listing> = Vec::new();
         for listing in shown() {
@@ -285,7 +310,11 @@ impl Book {
                 matching.push(listing);
             }
         }
-        let mut found = Found { matching: count(matching.len()), of: count(of), ..Found::default() };
+        let mut found = Found {
+            matching: count(matching.len()),
+            of: count(of),
+            ..Found::default()
+        };
         if matching.is_empty() {
             self.explain(search, &filter, shown(), &mut found);
         }

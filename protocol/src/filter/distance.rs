@@ -26,7 +26,9 @@ fn edits(left: &[char], right: &[char]) -> usize {
         let mut current = vec![row + 1];
         for (column, b) in right.iter().enumerate() {
             let substituted = last[column] + usize::from(a != b);
-            let mut best = substituted.min(last[column + 1] + 1).min(current[column] + 1);
+            let mut best = substituted
+                .min(last[column + 1] + 1)
+                .min(current[column] + 1);
             let swapped = row > 0 && column > 0 && left[row - 1] == *b && right[column - 1] == *a;
             if swapped {
                 best = best.min(before[column - 1] + 1);
@@ -45,7 +47,10 @@ mod tests {
     #[test]
     fn distances_are_those_counted_by_hand() {
         let count = |left: &str, right: &str| {
-            edits(&left.chars().collect::<Vec<_>>(), &right.chars().collect::<Vec<_>>())
+            edits(
+                &left.chars().collect::<Vec<_>>(),
+                &right.chars().collect::<Vec<_>>(),
+            )
         };
         assert_eq!(count("", "abc"), 3);
         assert_eq!(count("dph_totl", "dph_total"), 1);

@@ -1,7 +1,8 @@
 //! Why nothing matched: for each term how many offers it cost, what taking it away would bring, and the
 //! offer that comes nearest.
 
-use super::evaluate::{Facts, Failed};
+use super::evaluate::Failed;
+use super::facts::Facts;
 use super::{Elimination, TERMS_MAX};
 use crate::bounded::List;
 use crate::ids::OfferId;
@@ -21,9 +22,18 @@ impl Explanation {
     pub fn new(terms: usize, disk: Bytes) -> Self {
         let eliminations = (0..terms.min(TERMS_MAX))
             .filter_map(|index| u8::try_from(index).ok())
-            .map(|term| Elimination { term, eliminated: 0, without_it: 0, cheapest: None })
+            .map(|term| Elimination {
+                term,
+                eliminated: 0,
+                without_it: 0,
+                cheapest: None,
+            })
             .collect();
-        Self { disk, eliminations, nearest: None }
+        Self {
+            disk,
+            eliminations,
+            nearest: None,
+        }
     }
 
     /// Counts an offer that fails these terms.

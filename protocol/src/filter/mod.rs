@@ -7,16 +7,19 @@
 mod distance;
 mod evaluate;
 mod explain;
+mod facts;
 mod field;
 mod model;
 mod number;
 mod parse;
 mod problem;
 mod show;
+mod table;
 mod value;
 
-pub use evaluate::{Facts, Failed, Prepared, compare};
+pub use evaluate::{Failed, Prepared, compare};
 pub use explain::Explanation;
+pub use facts::Facts;
 pub use field::{Field, FieldInfo, Kind, NotKnown, Unfound, Unit, fields, find_field};
 pub use model::{ModelName, gigabytes_as_sold};
 pub use parse::parse_sort;
@@ -143,7 +146,11 @@ impl Term {
     ///
     /// # Errors
     /// When the comparison or the value does not fit the field.
-    pub fn compare(field: Field, comparison: Comparison, value: &str) -> Result<Self, ValueProblem> {
+    pub fn compare(
+        field: Field,
+        comparison: Comparison,
+        value: &str,
+    ) -> Result<Self, ValueProblem> {
         Self::new(field, Test::Compare(comparison, value::read(field, value)?))
     }
 
@@ -176,7 +183,9 @@ impl Filter {
     /// # Errors
     /// When there are more than [`TERMS_MAX`].
     pub fn of(terms: Vec<Term>) -> Result<Self, ParseProblem> {
-        Ok(Self { terms: List::new(terms).map_err(|_| ParseProblem::TooManyTerms)? })
+        Ok(Self {
+            terms: List::new(terms).map_err(|_| ParseProblem::TooManyTerms)?,
+        })
     }
 }
 
@@ -215,7 +224,10 @@ fn checked_list(
     if values.is_empty() {
         return Err(ValueProblem::NoValues { field });
     }
-    let checked: Result<Vec<_>, _> =
-        values.into_vec().into_iter().map(|value| value::checked(field, value)).collect();
+    let checked: Result<Vec<_>, _> = values
+        .into_vec()
+        .into_iter()
+        .map(|value| value::checked(field, value))
+        .collect();
     List::new(checked?).map_err(|_| ValueProblem::TooManyValues)
 }

@@ -79,13 +79,25 @@ mod tests {
 
     #[test]
     fn what_is_no_number_too_fine_or_too_large_is_refused() {
-        for wrong in ["", ".", "-", "1e3", "0x10", "1,000", "NaN", "1.2.3", "--1", "٣"] {
-            assert_eq!(read_scaled(wrong, 1000), Err(NumberProblem::Form), "{wrong}");
+        for wrong in [
+            "", ".", "-", "1e3", "0x10", "1,000", "NaN", "1.2.3", "--1", "٣",
+        ] {
+            assert_eq!(
+                read_scaled(wrong, 1000),
+                Err(NumberProblem::Form),
+                "{wrong}"
+            );
         }
         assert_eq!(read_scaled("0.0001", 1000), Err(NumberProblem::TooFine));
         assert_eq!(read_scaled("3.5", 1), Err(NumberProblem::TooFine));
-        assert_eq!(read_scaled("9223372036854775808", 1), Err(NumberProblem::TooLarge));
-        assert_eq!(read_scaled(&"9".repeat(400), 1), Err(NumberProblem::TooLarge));
+        assert_eq!(
+            read_scaled("9223372036854775808", 1),
+            Err(NumberProblem::TooLarge)
+        );
+        assert_eq!(
+            read_scaled(&"9".repeat(400), 1),
+            Err(NumberProblem::TooLarge)
+        );
         assert_eq!(read_scaled("9223372036854775807", 1), Ok(i64::MAX));
     }
 

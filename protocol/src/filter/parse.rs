@@ -53,8 +53,14 @@ pub fn parse_sort(text: &str) -> Result<List<SortKey, 4>, ParseError> {
 
 fn known_field(name: &str) -> Result<Field, ParseProblem> {
     find_field(name).map_err(|unfound| match unfound {
-        Unfound::NotKnown(known) => ParseProblem::NotKnown { name: name.to_owned(), known },
-        Unfound::Unknown(similar) => ParseProblem::UnknownField { name: name.to_owned(), similar },
+        Unfound::NotKnown(known) => ParseProblem::NotKnown {
+            name: name.to_owned(),
+            known,
+        },
+        Unfound::Unknown(similar) => ParseProblem::UnknownField {
+            name: name.to_owned(),
+            similar,
+        },
     })
 }
 
@@ -96,7 +102,11 @@ struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     fn error(&self, byte: usize, problem: ParseProblem) -> ParseError {
-        let at = self.text.get(..byte).map_or(0, |before| before.chars().count()) + 1;
+        let at = self
+            .text
+            .get(..byte)
+            .map_or(0, |before| before.chars().count())
+            + 1;
         ParseError { at, problem }
     }
 
@@ -135,14 +145,20 @@ impl<'a> Reader<'a> {
         self.skip_blanks();
         let operator_at = self.at;
         let operator = self.operator(name)?;
-        let value_at = if self.skip_blanks() { self.at } else { self.text.len() };
+        let value_at = if self.skip_blanks() {
+            self.at
+        } else {
+            self.text.len()
+        };
         let written = self.value(name)?;
         if is_any(&written) {
             return Ok(None);
         }
         let field = field.map_err(|problem| self.error(start, problem))?;
         let test = self.test(field, operator, &written, (operator_at, value_at))?;
-        Term::new(field, test).map(Some).map_err(|problem| self.error(operator_at, problem.into()))
+        Term::new(field, test)
+            .map(Some)
+            .map_err(|problem| self.error(operator_at, problem.into()))
     }
 
     fn operator(&mut self, field: &str) -> Result<Operator, ParseError> {
@@ -173,7 +189,12 @@ impl<'a> Reader<'a> {
     fn value(&mut self, field: &str) -> Result<Written<'a>, ParseError> {
         let start = self.at;
         match self.rest().chars().next() {
-            None => Err(self.error(start, ParseProblem::NoValue { field: field.to_owned() })),
+            None => Err(self.error(
+                start,
+                ParseProblem::NoValue {
+                    field: field.to_owned(),
+                },
+            )),
             Some('[') => self.list(field).map(Written::List),
             Some(quote @ ('"' | '\'')) => self.quoted(field, quote).map(Written::One),
             Some(_) => {
@@ -196,7 +217,12 @@ impl<'a> Reader<'a> {
         }
         self.at += quote.len_utf8();
         if inside.trim().is_empty() {
-            return Err(self.error(start, ParseProblem::NoValue { field: field.to_owned() }));
+            return Err(self.error(
+                start,
+                ParseProblem::NoValue {
+                    field: field.to_owned(),
+                },
+            ));
         }
         Ok(inside)
     }

@@ -103,7 +103,10 @@ impl ParseProblem {
     #[must_use]
     pub fn tip(&self) -> Option<String> {
         match self {
-            Self::UnknownField { similar: Some(name), .. } => {
+            Self::UnknownField {
+                similar: Some(name),
+                ..
+            } => {
                 let field = find_field(name).ok()?;
                 let info = field.info();
                 let others: Vec<&str> = std::iter::once(info.name)
@@ -117,9 +120,9 @@ impl ParseProblem {
                 };
                 Some(format!("a similar field exists: '{name}'{also}"))
             }
-            Self::NotKnown { known, .. } => {
-                known.instead.map(|name| format!("'{name}' comes nearest to it"))
-            }
+            Self::NotKnown { known, .. } => known
+                .instead
+                .map(|name| format!("'{name}' comes nearest to it")),
             Self::UnknownField { similar: None, .. }
             | Self::NoField { .. }
             | Self::NoOperator { .. }

@@ -99,6 +99,10 @@ fn shown_number(unit: Unit, number: i64) -> String {
 /// At least two numbers, and no zeros behind them.
 fn shown_version(version: &[u32; 4]) -> String {
     let used = 4 - version.iter().rev().take_while(|part| **part == 0).count();
-    let parts: Vec<String> = version.iter().take(used.max(2)).map(u32::to_string).collect();
+    let parts: Vec<String> = version
+        .iter()
+        .take(used.max(2))
+        .map(u32::to_string)
+        .collect();
     parts.join(".")
 }

@@ -63,7 +63,10 @@ pub enum ValueProblem {
 /// The value that `text` is, in `field`'s own unit.
 pub(super) fn read(field: Field, text: &str) -> Result<Value, ValueProblem> {
     let text = text.trim();
-    let wrong = || ValueProblem::Wrong { field, text: text.to_owned() };
+    let wrong = || ValueProblem::Wrong {
+        field,
+        text: text.to_owned(),
+    };
     let value = match field.info().kind {
         Kind::Number(unit) => Value::Number(read_number(field, unit, text)?),
         Kind::Flag => Value::Flag(read_flag(text).ok_or_else(wrong)?),
@@ -82,7 +85,10 @@ pub(super) fn checked(field: Field, value: Value) -> Result<Value, ValueProblem>
     match (field.info().kind, value) {
         (Kind::Number(_), Value::Number(number)) => {
             if number.unsigned_abs() > NUMBER_MAX.unsigned_abs() {
-                return Err(ValueProblem::TooLarge { field, text: number.to_string() });
+                return Err(ValueProblem::TooLarge {
+                    field,
+                    text: number.to_string(),
+                });
             }
             Ok(Value::Number(number))
         }
@@ -91,22 +97,32 @@ pub(super) fn checked(field: Field, value: Value) -> Result<Value, ValueProblem>
         (Kind::Capability, Value::Version([major, minor, 0, 0])) => {
             Ok(Value::Version([major, minor, 0, 0]))
         }
+        (Kind::Choice(_) | Kind::Model | Kind::Words | Kind::Id(_), Value::Text(text)) => {
+            checked_text(field, &text)
+        }
         (
-            Kind::Choice(_) | Kind::Model | Kind::Words | Kind::Id(_),
-            Value::Text(text),
-        ) => checked_text(field, &text),
-        (
-            Kind::Number(_) | Kind::Flag | Kind::Version | Kind::Capability | Kind::Choice(_)
-            | Kind::Model | Kind::Words | Kind::Id(_),
+            Kind::Number(_)
+            | Kind::Flag
+            | Kind::Version
+            | Kind::Capability
+            | Kind::Choice(_)
+            | Kind::Model
+            | Kind::Words
+            | Kind::Id(_),
             _,
         ) => Err(ValueProblem::Wrong { field, text: shown }),
     }
 }
 
 fn checked_text(field: Field, text: &str) -> Result<Value, ValueProblem> {
-    let wrong = || ValueProblem::Wrong { field, text: text.to_owned() };
-    let words: Vec<&str> =
-        text.split(|c: char| c.is_whitespace() || c == '_').filter(|part| !part.is_empty()).collect();
+    let wrong = || ValueProblem::Wrong {
+        field,
+        text: text.to_owned(),
+    };
+    let words: Vec<&str> = text
+        .split(|c: char| c.is_whitespace() || c == '_')
+        .filter(|part| !part.is_empty())
+        .collect();
     let joined = words.join("_");
     // A quote could not be shown in quotes, and `any` would be read as no condition at all.
     let unshowable = joined.contains(['"', '\'']) || is_wildcard(&joined);
@@ -118,8 +134,16 @@ fn checked_text(field: Field, text: &str) -> Result<Value, ValueProblem> {
         Kind::Model => joined.to_ascii_uppercase(),
         Kind::Choice(choices) => {
             let lower = joined.to_ascii_lowercase();
-            let chosen = if field == Field::CpuArch { architecture(&lower) } else { lower.as_str() };
-            choices.iter().find(|choice| **choice == chosen).ok_or_else(wrong)?.to_string()
+            let chosen = if field == Field::CpuArch {
+                architecture(&lower)
+            } else {
+                lower.as_str()
+            };
+            choices
+                .iter()
+                .find(|choice| **choice == chosen)
+                .ok_or_else(wrong)?
+                .to_string()
         }
         Kind::Id(prefix) => {
             let lower = joined.to_ascii_lowercase();
@@ -152,17 +176,26 @@ pub(super) fn architecture(machine: &str) -> &'static str {
 
 fn read_number(field: Field, unit: Unit, text: &str) -> Result<i64, ValueProblem> {
     let lower = text.to_ascii_lowercase();
-    let digits = if unit == Unit::Dollars { lower.strip_prefix('$').unwrap_or(&lower) } else { &lower };
+    let digits = if unit == Unit::Dollars {
+        lower.strip_prefix('$').unwrap_or(&lower)
+    } else {
+        &lower
+    };
     let is_suffix = |c: char| c.is_ascii_alphabetic() || c == '%';
     let number = digits.trim_end_matches(is_suffix);
     let suffix = &digits[number.len()..];
     let scale = if suffix.is_empty() {
         Some(unit.scale())
     } else {
-        unit.suffixes().iter().find(|(name, _)| *name == suffix).map(|(_, scale)| *scale)
+        unit.suffixes()
+            .iter()
+            .find(|(name, _)| *name == suffix)
+            .map(|(_, scale)| *scale)
     };
-    let scale =
-        scale.ok_or_else(|| ValueProblem::Wrong { field, text: text.to_owned() })?;
+    let scale = scale.ok_or_else(|| ValueProblem::Wrong {
+        field,
+        text: text.to_owned(),
+    })?;
     read_scaled(number.trim_end(), scale).map_err(|problem| {
         let text = text.to_owned();
         match problem {
@@ -208,9 +241,14 @@ fn read_capability(text: &str) -> Option<[u32; 4]> {
 
 /// The leading numbers of what a machine says its version is, like 6.1.0 of `6.1.0-18-amd64`.
 pub(super) fn leading_version(text: &str) -> Option<[u32; 4]> {
-    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let numbers: Vec<&str> =
-        text[..end].split('.').filter(|part| !part.is_empty()).take(4).collect();
+    let end = text
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(text.len());
+    let numbers: Vec<&str> = text[..end]
+        .split('.')
+        .filter(|part| !part.is_empty())
+        .take(4)
+        .collect();
     read_version(&numbers.join("."))
 }
 
@@ -277,7 +315,11 @@ mod tests {
 
     #[test]
     fn versions_and_capabilities() {
-        check(Field::DriverVersion, "535.86.05", Value::Version([535, 86, 5, 0]));
+        check(
+            Field::DriverVersion,
+            "535.86.05",
+            Value::Version([535, 86, 5, 0]),
+        );
         check(Field::CudaVersion, "12.4", Value::Version([12, 4, 0, 0]));
         check(Field::ComputeCap, "8.9", Value::Version([8, 9, 0, 0]));
         check(Field::ComputeCap, "890", Value::Version([8, 9, 0, 0]));
@@ -297,7 +339,11 @@ mod tests {
         check(Field::GpuName, "rtx_4090", text("RTX_4090"));
         check(Field::CpuArch, "x86_64", text("amd64"));
         check(Field::HostId, "31BD9", text("h-31bd9"));
-        check(Field::Os, "Debian GNU/Linux 12", text("debian_gnu/linux_12"));
+        check(
+            Field::Os,
+            "Debian GNU/Linux 12",
+            text("debian_gnu/linux_12"),
+        );
         for (field, wrong) in [
             (Field::GpuArch, "nvida"),
             (Field::HostId, "h-31b"),
@@ -306,7 +352,10 @@ mod tests {
             (Field::Os, "it's"),
             (Field::HasAvx, "maybe"),
         ] {
-            assert!(matches!(read(field, wrong), Err(ValueProblem::Wrong { .. })), "{wrong}");
+            assert!(
+                matches!(read(field, wrong), Err(ValueProblem::Wrong { .. })),
+                "{wrong}"
+            );
         }
     }
 

@@ -1,37 +1,33 @@
-//! Small values of every kind for the tests of the wire: fixed, made of bytes and numbers that are easy to
-//! find in a dump. Must not draw anything at random.
-#![allow(dead_code, reason = "each suite uses its own part")]
+//! Two offers for the tests: fixed, made of numbers that are easy to find in a dump. Must not draw anything at
+//! random.
 
 use ed25519_dalek::SigningKey;
 use protocol::bounded::{List, Text};
-use protocol::ids::{BrokerId, HostId, MessageId, PublicKey};
+use protocol::ids::{BrokerId, HostId, PublicKey};
 use protocol::machine::{ContainerNetwork, Gpu, Machine};
 use protocol::offer::{Offer, Share, offer_id};
-use protocol::signed::{ANYONE, Envelope, Signed, Statement};
 use protocol::terms::{Limits, Prices};
-use protocol::units::{
-    Bytes, PricePerGb, PricePerGbMonth, PricePerHour, Seconds, Timestamp,
-};
+use protocol::units::{Bytes, PricePerGb, PricePerGbMonth, PricePerHour, Seconds, Timestamp};
 
-pub const BROKER: BrokerId = BrokerId::from_bytes([0xb0; 32]);
+pub(crate) const BROKER: BrokerId = BrokerId::from_bytes([0xb0; 32]);
 
-pub fn host_key() -> SigningKey {
+pub(crate) fn host_key() -> SigningKey {
     SigningKey::from_bytes(&[0x11; 32])
 }
 
-pub fn host() -> HostId {
+pub(crate) fn host() -> HostId {
     HostId::from(PublicKey::from_bytes(host_key().verifying_key().to_bytes()))
 }
 
-pub fn text<const N: usize>(words: &str) -> Text<N> {
+pub(crate) fn text<const N: usize>(words: &str) -> Text<N> {
     Text::new(words).unwrap()
 }
 
-pub fn list<T, const N: usize>(items: Vec<T>) -> List<T, N> {
+pub(crate) fn list<T, const N: usize>(items: Vec<T>) -> List<T, N> {
     List::new(items).ok().unwrap()
 }
 
-pub fn rtx_4090() -> Gpu {
+pub(crate) fn rtx_4090() -> Gpu {
     Gpu {
         model: text("NVIDIA GeForce RTX 4090"),
         uuid: text("GPU-1"),
@@ -45,7 +41,7 @@ pub fn rtx_4090() -> Gpu {
     }
 }
 
-pub fn machine(gpus: Vec<Gpu>) -> Machine {
+pub(crate) fn machine(gpus: Vec<Gpu>) -> Machine {
     Machine {
         cpu_model: text("AMD EPYC 7713 64-Core Processor"),
         architecture: text("x86_64"),
@@ -65,8 +61,11 @@ pub fn machine(gpus: Vec<Gpu>) -> Machine {
 }
 
 /// One RTX 4090 of two, at $0.318 an hour and $0.10 a GB-month.
-pub fn gpu_offer() -> Offer {
-    let second = Gpu { uuid: text("GPU-2"), ..rtx_4090() };
+pub(crate) fn gpu_offer() -> Offer {
+    let second = Gpu {
+        uuid: text("GPU-2"),
+        ..rtx_4090()
+    };
     let resources = list(vec![text("GPU-1")]);
     Offer {
         id: offer_id(host(), &resources),
@@ -97,28 +96,25 @@ pub fn gpu_offer() -> Offer {
 }
 
 /// A machine without a GPU, at $0.02 an hour, without a longest duration.
-pub fn cpu_offer() -> Offer {
+pub(crate) fn cpu_offer() -> Offer {
     let resources = list(vec![text("machine")]);
     let gpu = gpu_offer();
     Offer {
         id: offer_id(host(), &resources),
         machine: machine(vec![]),
-        share: Share { resources, gpus: list(vec![]), ..gpu.share },
-        prices: Prices { compute: PricePerHour(20_000), ..gpu.prices },
-        limits: Limits { duration_max: None, ..gpu.limits },
+        share: Share {
+            resources,
+            gpus: list(vec![]),
+            ..gpu.share
+        },
+        prices: Prices {
+            compute: PricePerHour(20_000),
+            ..gpu.prices
+        },
+        limits: Limits {
+            duration_max: None,
+            ..gpu.limits
+        },
         ..gpu
     }
-}
-
-pub fn envelope(byte: u8) -> Envelope {
-    Envelope {
-        audience: ANYONE,
-        message_id: MessageId::from_bytes([byte; 16]),
-        issued: Timestamp(1_700_000_000_000),
-        validity: Seconds(90),
-    }
-}
-
-pub fn signed<T: Statement>(body: T) -> Signed<T> {
-    Signed::sign(body, &host_key(), envelope(0x22)).unwrap().signed().clone()
 }

@@ -51,15 +51,20 @@ impl From<BookRefusal> for Rejection {
             BookRefusal::WrongId(_)
             | BookRefusal::Twice(_)
             | BookRefusal::NotForThisBroker(_)
-            | BookRefusal::BadOffer { .. } => {
-                Self::BadValue { field: Text::cut("offers"), problem: words }
-            }
+            | BookRefusal::BadOffer { .. } => Self::BadValue {
+                field: Text::cut("offers"),
+                problem: words,
+            },
         }
     }
 }
 
 /// Whether `offer` is `host`'s to announce at `broker`, and makes sense.
-pub(super) fn check(broker: BrokerId, host: HostId, offer: &Verified<Offer>) -> Result<(), BookRefusal> {
+pub(super) fn check(
+    broker: BrokerId,
+    host: HostId,
+    offer: &Verified<Offer>,
+) -> Result<(), BookRefusal> {
     let body = offer.body();
     let (id, share) = (body.id, &body.share);
     if offer.signer() != PublicKey::from(host) {
@@ -72,16 +77,26 @@ pub(super) fn check(broker: BrokerId, host: HostId, offer: &Verified<Offer>) -> 
         return Err(BookRefusal::NotForThisBroker(id));
     }
     let is_rising = share.resources.is_sorted_by(|left, right| left < right);
-    let has_its_gpus = share.gpus.iter().all(|gpu| {
-        share.resources.contains(&gpu.uuid) && body.machine.gpus.contains(gpu)
-    });
+    let has_its_gpus = share
+        .gpus
+        .iter()
+        .all(|gpu| share.resources.contains(&gpu.uuid) && body.machine.gpus.contains(gpu));
     let problems = [
         (share.resources.is_empty(), "it sells no resource"),
         (!is_rising, "its resources are not in order, or repeat"),
-        (!has_its_gpus, "a GPU of its share is not among its resources and the machine's GPUs"),
-        (!body.prices.are_sane(), "a price is above a million dollars"),
+        (
+            !has_its_gpus,
+            "a GPU of its share is not among its resources and the machine's GPUs",
+        ),
+        (
+            !body.prices.are_sane(),
+            "a price is above a million dollars",
+        ),
         (share.cpu_millicores == 0, "it gives no CPU time"),
-        (share.ram.0 == 0 || share.ram > body.machine.ram, "its memory is none, or more than there is"),
+        (
+            share.ram.0 == 0 || share.ram > body.machine.ram,
+            "its memory is none, or more than there is",
+        ),
         (body.limits.disk_max.0 == 0, "it allows no disk"),
     ];
     match problems.into_iter().find(|(is_so, _)| *is_so) {

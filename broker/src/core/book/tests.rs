@@ -1,109 +1,14 @@
 //! The book as hosts and renters see it: lists that replace each other, bounds, searches.
 
+mod offers;
+
 use super::*;
-use ed25519_dalek::SigningKey;
+use offers::{BROKER, NOW, gpu, host, offer, signed, text};
 use protocol::filter::{Filter, parse_sort};
-use protocol::ids::{MessageId, PublicKey};
-use protocol::machine::{ContainerNetwork, Gpu, Machine};
+use protocol::machine::Gpu;
 use protocol::message::Rejection;
-use protocol::offer::{Share, offer_id};
-use protocol::signed::{ANYONE, Envelope};
-use protocol::terms::{Limits, Prices};
-use protocol::units::{
-    Bytes, MicroUsd, PricePerGb, PricePerGbMonth, PricePerHour, Seconds,
-};
-
-const BROKER: BrokerId = BrokerId::from_bytes([0xb0; 32]);
-const NOW: Timestamp = Timestamp(1_000_000);
-
-fn text<const N: usize>(words: &str) -> Text<N> {
-    Text::new(words).unwrap()
-}
-
-fn key(number: u32) -> SigningKey {
-    let mut seed = [9; 32];
-    seed[..4].copy_from_slice(&number.to_le_bytes());
-    SigningKey::from_bytes(&seed)
-}
-
-fn host(number: u32) -> HostId {
-    HostId::from(PublicKey::from_bytes(key(number).verifying_key().to_bytes()))
-}
-
-fn gpu(model: &str, uuid: &str) -> Gpu {
-    Gpu {
-        model: text(model),
-        uuid: text(uuid),
-        vram: Bytes(24 << 30),
-        driver: text("570.124.06"),
-        cuda: (12, 8),
-        compute_capability: (8, 9),
-        pcie_generation: 4,
-        pcie_width: 16,
-        power_limit_mw: 450_000,
-    }
-}
-
-/// Host `number`'s offer of the GPU `uuid` at `price` µ$ an hour.
-fn offer(number: u32, uuid: &str, price: u64) -> Offer {
-    let gpu = gpu("NVIDIA GeForce RTX 4090", uuid);
-    let resources = List::new(vec![text(uuid)]).unwrap();
-    Offer {
-        id: offer_id(host(number), &resources),
-        sequence: 1,
-        listed_at: Timestamp(5),
-        machine: Machine {
-            cpu_model: text("EPYC"),
-            architecture: text("x86_64"),
-            cpu_cores: 16,
-            has_avx: true,
-            ram: Bytes::from_gb(64),
-            disk_total: Bytes::from_gb(500),
-            disk_free: Bytes::from_gb(400),
-            disk_enforced: false,
-            system: text("Debian GNU/Linux 12"),
-            kernel: text("6.1.0"),
-            engine: text("20.10.24"),
-            runtime: text("runc 1.1.5"),
-            network: ContainerNetwork::None,
-            gpus: List::new(vec![gpu.clone()]).unwrap(),
-        },
-        share: Share {
-            resources,
-            gpus: List::new(vec![gpu]).unwrap(),
-            cpu_millicores: 8000,
-            ram: Bytes::from_gb(32),
-            shared_memory: Bytes::from_gb(16),
-        },
-        prices: Prices {
-            compute: PricePerHour(price),
-            storage: PricePerGbMonth(72_000),
-            upload: PricePerGb(0),
-            download: PricePerGb(0),
-        },
-        limits: Limits {
-            start_within: Seconds(300),
-            duration_max: None,
-            stop_grace: Seconds(10),
-            disk_max: Bytes::from_gb(100),
-        },
-        brokers: List::new(vec![BROKER]).unwrap(),
-    }
-}
-
-fn signed_at(number: u32, offer: Offer, issued: Timestamp) -> Verified<Offer> {
-    let envelope = Envelope {
-        audience: ANYONE,
-        message_id: MessageId::from_bytes([1; 16]),
-        issued,
-        validity: Seconds(90),
-    };
-    Signed::sign(offer, &key(number), envelope).unwrap()
-}
-
-fn signed(number: u32, offer: Offer) -> Verified<Offer> {
-    signed_at(number, offer, NOW)
-}
+use protocol::offer::offer_id;
+use protocol::units::{Bytes, MicroUsd, PricePerGbMonth};
 
 fn book() -> Book {
     Book::new(BROKER, BookLimits::default())
@@ -114,14 +19,22 @@ fn priced(prices: &[u64]) -> Book {
     let mut book = book();
     for (number, price) in (0..).zip(prices) {
         let list = vec![signed(number, offer(number, "GPU-1", *price))];
-        assert_eq!(book.announce(NOW, host(number), list, List::default()), Ok(Announced::Replaced));
+        assert_eq!(
+            book.announce(NOW, host(number), list, List::default()),
+            Ok(Announced::Replaced)
+        );
     }
     book
 }
 
 fn search(expression: &str) -> Search {
     let filter: Filter = expression.parse().unwrap();
-    Search { filter, sort: List::default(), disk: Bytes(0), limit: 64 }
+    Search {
+        filter,
+        sort: List::default(),
+        disk: Bytes(0),
+        limit: 64,
+    }
 }
 
 fn prices(found: &Found) -> Vec<u64> {
@@ -135,12 +48,33 @@ fn the_cheapest_comes_first_and_the_count_is_exact() {
     let found = book.search(&search("gpu=rtx4090"), NOW, |_| true);
     assert_eq!(prices(&found), [200_000, 300_000, 400_000]);
     assert_eq!((found.matching, found.of, found.nearest), (3, 3, None));
-    let two = Search { limit: 2, ..search("") };
+    let two = Search {
+        limit: 2,
+        ..search("")
+    };
     let found = book.search(&two, NOW, |_| true);
-    assert_eq!((prices(&found), found.matching), (vec![200_000, 300_000], 3));
-    let dearest = Search { limit: 1, sort: parse_sort("price-").unwrap(), ..search("") };
+    assert_eq!(
+        (prices(&found), found.matching),
+        (vec![200_000, 300_000], 3)
+    );
+    let dearest = Search {
+        limit: 1,
+        sort: parse_sort("price-").unwrap(),
+        ..search("")
+    };
     assert_eq!(prices(&book.search(&dearest, NOW, |_| true)), [400_000]);
-    assert_eq!(book.search(&Search { limit: 0, ..search("") }, NOW, |_| true).matching, 3);
+    assert_eq!(
+        book.search(
+            &Search {
+                limit: 0,
+                ..search("")
+            },
+            NOW,
+            |_| true
+        )
+        .matching,
+        3
+    );
 }
 
 #[test]
@@ -149,9 +83,16 @@ fn the_disk_decides_between_two_prices() {
     let mut book = priced(&[200_000]);
     let mut dear_disk = offer(1, "GPU-1", 199_000);
     dear_disk.prices.storage = PricePerGbMonth(720_000);
-    book.announce(NOW, host(1), vec![signed(1, dear_disk)], List::default()).unwrap();
-    assert_eq!(prices(&book.search(&search(""), NOW, |_| true)), [199_000, 200_000]);
-    let with_disk = Search { disk: Bytes::from_gb(100), ..search("price<0.22") };
+    book.announce(NOW, host(1), vec![signed(1, dear_disk)], List::default())
+        .unwrap();
+    assert_eq!(
+        prices(&book.search(&search(""), NOW, |_| true)),
+        [199_000, 200_000]
+    );
+    let with_disk = Search {
+        disk: Bytes::from_gb(100),
+        ..search("price<0.22")
+    };
     assert_eq!(prices(&book.search(&with_disk, NOW, |_| true)), [200_000]);
 }
 
@@ -160,10 +101,19 @@ fn equal_prices_go_by_age_then_by_id() {
     let mut book = priced(&[100, 100]);
     let mut older = offer(2, "GPU-1", 100);
     older.listed_at = Timestamp(4);
-    book.announce(NOW, host(2), vec![signed(2, older.clone())], List::default()).unwrap();
+    book.announce(
+        NOW,
+        host(2),
+        vec![signed(2, older.clone())],
+        List::default(),
+    )
+    .unwrap();
     let found = book.search(&search(""), NOW, |_| true);
-    let ids: Vec<OfferId> =
-        found.offers.iter().map(|offer| offer.verify().unwrap().body().id).collect();
+    let ids: Vec<OfferId> = found
+        .offers
+        .iter()
+        .map(|offer| offer.verify().unwrap().body().id)
+        .collect();
     let mut others = [offer(0, "GPU-1", 100).id, offer(1, "GPU-1", 100).id];
     others.sort();
     assert_eq!(ids, [older.id, others[0], others[1]]);
@@ -178,7 +128,10 @@ fn taken_and_expired_offers_are_not_found() {
     let late = Timestamp(NOW.0 + 90_000);
     assert!(book.get(taken, Timestamp(late.0 - 1)).is_some() && book.get(taken, late).is_none());
     assert_eq!(book.search(&search(""), late, |_| true).of, 0);
-    assert_eq!((book.expire(Timestamp(late.0 - 1)), book.expire(late)), (0, 2));
+    assert_eq!(
+        (book.expire(Timestamp(late.0 - 1)), book.expire(late)),
+        (0, 2)
+    );
     assert_eq!((book.offer_count(), book.host_count()), (0, 2));
     book.expire(Timestamp(NOW.0 + 300_000));
     assert_eq!(book.host_count(), 0);
@@ -188,10 +141,19 @@ fn taken_and_expired_offers_are_not_found() {
 fn a_list_replaces_the_one_before_and_an_older_one_does_not() {
     let mut book = priced(&[100]);
     let address = List::new(vec![text("/ip4/127.0.0.1/tcp/1")]).unwrap();
-    let newer = |uuid: &str, sequence| Offer { sequence, ..offer(0, uuid, 50) };
+    let newer = |uuid: &str, sequence| Offer {
+        sequence,
+        ..offer(0, uuid, 50)
+    };
     let list = vec![signed(0, newer("GPU-2", 3)), signed(0, newer("GPU-3", 3))];
-    assert_eq!(book.announce(NOW, host(0), list, address.clone()), Ok(Announced::Replaced));
-    assert_eq!((book.offer_count(), book.addresses(host(0))), (2, &*address));
+    assert_eq!(
+        book.announce(NOW, host(0), list, address.clone()),
+        Ok(Announced::Replaced)
+    );
+    assert_eq!(
+        (book.offer_count(), book.addresses(host(0))),
+        (2, &*address)
+    );
     let overtaken = vec![signed(0, newer("GPU-1", 2))];
     let answer = book.announce(NOW, host(0), overtaken, List::default());
     assert_eq!((answer, book.offer_count()), (Ok(Announced::Stale), 2));
@@ -199,7 +161,10 @@ fn a_list_replaces_the_one_before_and_an_older_one_does_not() {
     assert_eq!((empty, book.offer_count()), (Ok(Announced::Replaced), 0));
     assert_eq!(book.heard_at(host(0)), Some(Timestamp(NOW.0 + 7)));
     let again = vec![signed(0, newer("GPU-1", 2))];
-    assert_eq!(book.announce(NOW, host(0), again, List::default()), Ok(Announced::Stale));
+    assert_eq!(
+        book.announce(NOW, host(0), again, List::default()),
+        Ok(Announced::Stale)
+    );
     book.withdraw(host(0));
     assert_eq!((book.host_count(), book.by_expiry.len()), (0, 0));
 }
@@ -207,7 +172,9 @@ fn a_list_replaces_the_one_before_and_an_older_one_does_not() {
 #[track_caller]
 fn refused(list: Vec<Verified<Offer>>) -> BookRefusal {
     let mut book = priced(&[100]);
-    let refusal = book.announce(NOW, host(0), list, List::default()).unwrap_err();
+    let refusal = book
+        .announce(NOW, host(0), list, List::default())
+        .unwrap_err();
     // What was there stands.
     assert_eq!(prices(&book.search(&search(""), NOW, |_| true)), [100]);
     refusal
@@ -217,34 +184,67 @@ fn refused(list: Vec<Verified<Offer>>) -> BookRefusal {
 fn only_a_host_s_own_sound_offers_for_this_broker_are_taken() {
     let mine = offer(0, "GPU-1", 90);
     let id = mine.id;
-    assert_eq!(refused(vec![signed(1, mine.clone())]), BookRefusal::NotTheSigner(id));
+    assert_eq!(
+        refused(vec![signed(1, mine.clone())]),
+        BookRefusal::NotTheSigner(id)
+    );
     let stranger = offer(1, "GPU-1", 90);
-    assert_eq!(refused(vec![signed(0, stranger.clone())]), BookRefusal::WrongId(stranger.id));
+    assert_eq!(
+        refused(vec![signed(0, stranger.clone())]),
+        BookRefusal::WrongId(stranger.id)
+    );
     let twice = vec![signed(0, mine.clone()), signed(0, mine.clone())];
     assert_eq!(refused(twice), BookRefusal::Twice(id));
-    let elsewhere = Offer { brokers: List::default(), ..mine.clone() };
-    assert_eq!(refused(vec![signed(0, elsewhere)]), BookRefusal::NotForThisBroker(id));
+    let elsewhere = Offer {
+        brokers: List::default(),
+        ..mine.clone()
+    };
+    assert_eq!(
+        refused(vec![signed(0, elsewhere)]),
+        BookRefusal::NotForThisBroker(id)
+    );
     let mut dear = mine.clone();
     dear.prices.storage = PricePerGbMonth(protocol::units::PRICE_MAX + 1);
     let refusal = refused(vec![signed(0, dear)]);
     assert_eq!(
         refusal,
-        BookRefusal::BadOffer { offer: id, problem: "a price is above a million dollars" }
+        BookRefusal::BadOffer {
+            offer: id,
+            problem: "a price is above a million dollars"
+        }
     );
-    assert!(matches!(Rejection::from(refusal), Rejection::BadValue { .. }));
+    assert!(matches!(
+        Rejection::from(refusal),
+        Rejection::BadValue { .. }
+    ));
     let mut borrowed = mine;
     borrowed.machine.gpus = List::default();
-    assert!(matches!(refused(vec![signed(0, borrowed)]), BookRefusal::BadOffer { .. }));
+    assert!(matches!(
+        refused(vec![signed(0, borrowed)]),
+        BookRefusal::BadOffer { .. }
+    ));
 }
 
 #[test]
 fn the_book_takes_on_no_more_than_its_limits() {
-    let mut book = Book::new(BROKER, BookLimits { hosts: 2, offers: 3 });
+    let mut book = Book::new(
+        BROKER,
+        BookLimits {
+            hosts: 2,
+            offers: 3,
+        },
+    );
     let list = |number: u32, count: usize| -> Vec<Verified<Offer>> {
-        (0..count).map(|at| signed(number, offer(number, &format!("GPU-{at:02}"), 1))).collect()
+        (0..count)
+            .map(|at| signed(number, offer(number, &format!("GPU-{at:02}"), 1)))
+            .collect()
     };
-    let mut announce = |number, count| book.announce(NOW, host(number), list(number, count), List::default());
-    assert_eq!(announce(0, 33), Err(BookRefusal::TooManyOffers { count: 33 }));
+    let mut announce =
+        |number, count| book.announce(NOW, host(number), list(number, count), List::default());
+    assert_eq!(
+        announce(0, 33),
+        Err(BookRefusal::TooManyOffers { count: 33 })
+    );
     assert_eq!(announce(0, 2), Ok(Announced::Replaced));
     assert_eq!(announce(1, 2), Err(BookRefusal::Full));
     assert_eq!(announce(1, 1), Ok(Announced::Replaced));
@@ -263,10 +263,16 @@ fn nothing_found_is_explained_with_the_nearest() {
         .iter()
         .map(|one| (one.eliminated, one.without_it, one.cheapest))
         .collect();
-    assert_eq!(counts, [(0, 0, None), (2, 2, Some(MicroUsd(300_000))), (0, 0, None)]);
+    assert_eq!(
+        counts,
+        [(0, 0, None), (2, 2, Some(MicroUsd(300_000))), (0, 0, None)]
+    );
     let nearest = found.nearest.unwrap().verify().unwrap().into_body();
     assert_eq!(nearest.id, offer(1, "GPU-1", 300_000).id);
-    assert_eq!(book.search(&search("gpu=h100"), NOW, |_| false).nearest, None);
+    assert_eq!(
+        book.search(&search("gpu=h100"), NOW, |_| false).nearest,
+        None
+    );
 }
 
 #[test]
@@ -274,17 +280,32 @@ fn an_answer_of_the_largest_offers_fits_into_a_message() {
     let mut book = book();
     for number in 0..64 {
         let mut big = offer(number, "GPU-1", 100);
-        let uuids: Vec<String> = (10..26).map(|at| format!("GPU-{at}-{}", "x".repeat(50))).collect();
-        let gpus: Vec<Gpu> = uuids.iter().map(|uuid| gpu(&"m".repeat(64), uuid)).collect();
+        let uuids: Vec<String> = (10..26)
+            .map(|at| format!("GPU-{at}-{}", "x".repeat(50)))
+            .collect();
+        let gpus: Vec<Gpu> = uuids
+            .iter()
+            .map(|uuid| gpu(&"m".repeat(64), uuid))
+            .collect();
         big.share.resources = List::new(uuids.iter().map(|uuid| text(uuid)).collect()).unwrap();
         big.share.gpus = List::new(gpus.clone()).unwrap();
         big.machine.gpus = List::new(gpus).unwrap();
         big.id = offer_id(host(number), &big.share.resources);
-        book.announce(NOW, host(number), vec![signed(number, big)], List::default()).unwrap();
+        book.announce(
+            NOW,
+            host(number),
+            vec![signed(number, big)],
+            List::default(),
+        )
+        .unwrap();
     }
     let found = book.search(&search(""), NOW, |_| true);
     assert_eq!(found.matching, 64);
-    assert!(found.offers.len() < 64 && found.offers.len() > 20, "{}", found.offers.len());
+    assert!(
+        found.offers.len() < 64 && found.offers.len() > 20,
+        "{}",
+        found.offers.len()
+    );
     let reply = protocol::message::BrokerReply::Found(found);
     assert!(protocol::message::encode(&reply).is_ok());
 }
@@ -297,11 +318,18 @@ fn a_thousand_offers_are_answered_from_in_one_pass() {
             let price = 100_000 + u64::from(number) * 1000 + at;
             signed(number, offer(number, &format!("GPU-{at}"), price))
         });
-        book.announce(NOW, host(number), list.collect(), List::default()).unwrap();
+        book.announce(NOW, host(number), list.collect(), List::default())
+            .unwrap();
     }
-    let query = Search { limit: 20, ..search("gpu=rtx4090 num_gpus>=1 dph<0.2 cuda>=12.4 gpu_ram>=24") };
+    let query = Search {
+        limit: 20,
+        ..search("gpu=rtx4090 num_gpus>=1 dph<0.2 cuda>=12.4 gpu_ram>=24")
+    };
     let found = book.search(&query, NOW, |_| true);
     // Hosts 0 to 99 ask less than $0.20.
-    assert_eq!((found.matching, found.of, found.offers.len()), (800, 1000, 20));
+    assert_eq!(
+        (found.matching, found.of, found.offers.len()),
+        (800, 1000, 20)
+    );
     assert_eq!(prices(&found)[..3], [100_000, 100_001, 100_002]);
 }

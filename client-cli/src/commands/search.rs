@@ -1,0 +1,127 @@
+//! `feira search`: what was asked, of all brokers at once, the offers merged, verified and shown.
+//!
+//! `rent` finds its offers through the same door. Every offer's signature is checked here: a broker can
+//! leave offers out, but not change one.
+
+mod conditions;
+mod fields;
+mod merge;
+mod table;
+mod why;
+
+pub(crate) use conditions::FilterArgs;
+pub(crate) use fields::fields_help;
+pub(crate) use merge::{Candidate, Finding};
+pub(crate) use why::nothing_matches;
+
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::{Code, Failure};
+use crate::session::Session;
+use conditions::of_parse_error;
+use merge::Merger;
+use protocol::bounded::List;
+use protocol::filter::{Comparison, Field, Filter, SortKey, Term, parse_sort};
+use protocol::message::{BrokerReply, BrokerRequest, FOUND_MAX, Search};
+use protocol::units::Bytes;
+
+const EXAMPLES: &str = "\
+Examples:
+  feira search --gpu rtx4090 --max-price 0.40 --disk 60
+  feira search 'gpu_name in [RTX_4090,RTX_5090] num_gpus>=1 dph<0.5' --sort price
+  feira search --min-vram 48 --sort gpu_ram-,price -o json
+  feira search gpu=none
+
+All fields with their units: feira help fields
+
+JSON: feira.offers/1: id host brokers gpus gpu_name price_usd_per_hour priced_disk_gb compute_usd_per_hour
+storage_usd_per_gb_month upload_usd_per_gb download_usd_per_gb cpu_millicores cpu_name architecture ram_bytes
+disk_max_bytes disk_enforced network max_seconds start_within_seconds system kernel engine runtime
+listed_at expires_at";
+
+/// Of `feira search`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct SearchArgs {
+    #[command(flatten)]
+    pub filter: FilterArgs,
+    /// Order by these fields, a `-` behind one for the largest first
+    #[arg(long, value_name = "FIELD[-],…", default_value = "price", allow_hyphen_values = true)]
+    pub sort: String,
+    /// Show this many at most (a broker answers with 64 at most)
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..))]
+    pub limit: u16,
+}
+
+/// Runs `feira search`.
+pub(crate) async fn run(context: &Context, arguments: &SearchArgs) -> Result<Exit, Failure> {
+    let search = Search {
+        filter: arguments.filter.filter()?,
+        sort: sort_keys(&arguments.sort)?,
+        disk: arguments.filter.disk(),
+        limit: arguments.limit,
+    };
+    let session = context.session().await?;
+    let finding = find(session, &search).await?;
+    for warning in &finding.warnings {
+        context.printer.warn(warning);
+    }
+    let mut why = why::lines(&finding, &arguments.filter).into_iter();
+    let listing = table::listing(&finding, search.disk, why.next().unwrap_or_default());
+    context.printer.list(&listing)?;
+    if finding.candidates.is_empty() {
+        // People got the first line in the table's place.
+        if !context.printer.format().is_for_people() {
+            context.printer.say(&listing.empty);
+        }
+        for line in why {
+            context.printer.say(&line);
+        }
+    } else {
+        for line in table::closing_lines(&finding, &search) {
+            context.printer.hint(&line);
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn sort_keys(text: &str) -> Result<List<SortKey, 4>, Failure> {
+    parse_sort(text).map_err(|error| of_parse_error(&error, "--sort"))
+}
+
+/// Asks all brokers at once and merges what they answer, best first, as many as the search asks for.
+pub(crate) async fn find(session: &Session, search: &Search) -> Result<Finding, Failure> {
+    let most = u16::try_from(FOUND_MAX).unwrap_or(u16::MAX);
+    let asked = Search { limit: search.limit.min(most), ..search.clone() };
+    let mut merger = Merger::new(search);
+    let mut failures = Vec::new();
+    for (broker, answer) in session.ask_all(&BrokerRequest::Search(asked)).await {
+        match answer {
+            Ok(BrokerReply::Found(found)) => merger.add(broker, &found),
+            Ok(_) => failures.push(crate::context::unexpected(broker)),
+            Err(failure) => failures.push(failure),
+        }
+    }
+    if merger.answers() == 0
+        && let Some(first) = failures.pop()
+    {
+        return Err(first);
+    }
+    let mut finding = merger.finish();
+    finding.warnings.extend(failures.iter().map(|failure| failure.what().to_owned()));
+    Ok(finding)
+}
+
+/// The offers whose id begins with what was typed, whatever else they are.
+pub(crate) async fn find_offer(
+    session: &Session,
+    typed: &str,
+    disk: Bytes,
+) -> Result<Vec<Candidate>, Failure> {
+    let term = Term::compare(Field::Id, Comparison::Equal, typed)
+        .map_err(|problem| Failure::new(Code::BadValue, problem.to_string()))?;
+    let filter = Filter::of(vec![term])
+        .map_err(|problem| Failure::new(Code::BadValue, problem.to_string()))?;
+    let search = Search { filter, sort: List::default(), disk, limit: 20 };
+    Ok(find(session, &search).await?.candidates)
+}

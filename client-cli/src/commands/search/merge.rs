@@ -1,0 +1,275 @@
+//! Many brokers' answers as one: each offer once, in its newest form, verified, best first.
+//!
+//! Pure. A broker is believed in nothing that can be checked: signatures, that an offer matches, that it is
+//! for that broker.
+
+use protocol::filter::{Elimination, Facts, Prepared, SortKey, compare};
+use protocol::ids::{BrokerId, HostId, OfferId};
+use protocol::message::{Found, Search};
+use protocol::offer::{Offer, offer_id};
+use protocol::signed::{Signed, Verified};
+use protocol::units::Bytes;
+use std::collections::BTreeMap;
+
+/// One offer and the brokers that show it.
+#[derive(Debug, Clone)]
+pub(crate) struct Candidate {
+    /// The offer in its newest form.
+    pub offer: Verified<Offer>,
+    /// Through whom it can be rented, in configured order.
+    pub brokers: Vec<BrokerId>,
+}
+
+impl Candidate {
+    /// Whose it is.
+    pub(crate) fn host(&self) -> HostId {
+        HostId::from(self.offer.signer())
+    }
+}
+
+/// What all brokers found.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Finding {
+    /// The offers, best first.
+    pub candidates: Vec<Candidate>,
+    /// How many match; those beyond the answers are counted once for each broker that lists them.
+    pub matching: u32,
+    /// How many there are, counted once for each broker that lists them.
+    pub of: u32,
+    /// When nothing matched: what each condition did.
+    pub eliminated: Vec<Elimination>,
+    /// When nothing matched: the nearest offer, and which conditions it fails.
+    pub nearest: Option<(Verified<Offer>, Vec<usize>)>,
+    /// What people should be told.
+    pub warnings: Vec<String>,
+}
+
+/// Collects answers to one search.
+#[derive(Debug)]
+pub(super) struct Merger<'a> {
+    filter: Prepared,
+    terms: usize,
+    sort: &'a [SortKey],
+    disk: Bytes,
+    limit: usize,
+    offers: BTreeMap<OfferId, (Candidate, Facts)>,
+    shown: u32,
+    answers: usize,
+    finding: Finding,
+}
+
+impl<'a> Merger<'a> {
+    /// For the answers to this search.
+    pub(super) fn new(search: &'a Search) -> Self {
+        Self {
+            filter: search.filter.prepare(search.disk),
+            terms: search.filter.terms.len(),
+            sort: &search.sort,
+            disk: search.disk,
+            limit: usize::from(search.limit),
+            offers: BTreeMap::new(),
+            shown: 0,
+            answers: 0,
+            finding: Finding::default(),
+        }
+    }
+
+    /// How many brokers answered.
+    pub(super) const fn answers(&self) -> usize {
+        self.answers
+    }
+
+    /// Adds a broker's answer.
+    pub(super) fn add(&mut self, broker: BrokerId, found: &Found) {
+        self.answers += 1;
+        self.finding.matching = self.finding.matching.saturating_add(found.matching);
+        self.finding.of = self.finding.of.saturating_add(found.of);
+        for signed in &found.offers {
+            self.shown += 1;
+            match self.checked(broker, signed) {
+                Ok((offer, facts)) => self.keep(broker, offer, facts),
+                Err(problem) => self.finding.warnings.push(format!(
+                    "broker {} answered with an offer that {problem}; it is left out",
+                    broker.short()
+                )),
+            }
+        }
+        for elimination in found.eliminated.iter().filter(|one| usize::from(one.term) < self.terms) {
+            self.add_elimination(elimination);
+        }
+        if let Some(Ok((offer, facts))) = found.nearest.as_ref().map(|it| open(broker, it)) {
+            self.keep_nearest(offer, &facts);
+        }
+    }
+
+    fn checked(
+        &self,
+        broker: BrokerId,
+        signed: &Signed<Offer>,
+    ) -> Result<(Verified<Offer>, Facts), String> {
+        let (offer, facts) = open(broker, signed)?;
+        if !self.filter.matches(&facts) {
+            return Err("does not match".to_owned());
+        }
+        Ok((offer, facts))
+    }
+
+    fn keep(&mut self, broker: BrokerId, offer: Verified<Offer>, facts: Facts) {
+        let id = offer.body().id;
+        let Some((known, known_facts)) = self.offers.get_mut(&id) else {
+            let candidate = Candidate { offer, brokers: vec![broker] };
+            self.offers.insert(id, (candidate, facts));
+            return;
+        };
+        if !known.brokers.contains(&broker) {
+            known.brokers.push(broker);
+        }
+        if offer.body().sequence > known.offer.body().sequence {
+            known.offer = offer;
+            *known_facts = facts;
+        }
+    }
+
+    fn add_elimination(&mut self, elimination: &Elimination) {
+        let known = &mut self.finding.eliminated;
+        let Some(sum) = known.iter_mut().find(|sum| sum.term == elimination.term) else {
+            known.push(*elimination);
+            return;
+        };
+        sum.eliminated = sum.eliminated.saturating_add(elimination.eliminated);
+        sum.without_it = sum.without_it.saturating_add(elimination.without_it);
+        sum.cheapest = sum.cheapest.into_iter().chain(elimination.cheapest).min();
+    }
+
+    fn keep_nearest(&mut self, offer: Verified<Offer>, facts: &Facts) {
+        let failed = self.filter.failed(facts);
+        let fails: Vec<usize> = (0..self.terms).filter(|index| failed.has(*index)).collect();
+        let price = |offer: &Offer| offer.prices.all_in_hour(self.disk);
+        let is_nearer = self.finding.nearest.as_ref().is_none_or(|(known, known_fails)| {
+            (fails.len(), price(offer.body())) < (known_fails.len(), price(known.body()))
+        });
+        if is_nearer {
+            self.finding.nearest = Some((offer, fails));
+        }
+    }
+
+    /// All answers as one.
+    pub(super) fn finish(self) -> Finding {
+        let mut finding = self.finding;
+        let different = u32::try_from(self.offers.len()).unwrap_or(u32::MAX);
+        let seen_again = self.shown.saturating_sub(different);
+        finding.matching = finding.matching.saturating_sub(seen_again).max(different);
+        let mut offers: Vec<(Candidate, Facts)> = self.offers.into_values().collect();
+        offers.sort_by(|left, right| compare(self.sort, self.disk, &left.1, &right.1));
+        finding.candidates =
+            offers.into_iter().take(self.limit).map(|(candidate, _)| candidate).collect();
+        finding
+    }
+}
+
+/// An offer, if its host signed it and it is for this broker.
+fn open(broker: BrokerId, signed: &Signed<Offer>) -> Result<(Verified<Offer>, Facts), String> {
+    let offer = signed.verify().map_err(|error| format!("does not verify ({error})"))?;
+    let host = HostId::from(offer.signer());
+    let body = offer.body();
+    if body.id != offer_id(host, &body.share.resources) || !body.prices.are_sane() {
+        return Err("contradicts itself".to_owned());
+    }
+    if !body.brokers.contains(&broker) {
+        return Err("is for other brokers".to_owned());
+    }
+    let facts = Facts::of(host, body);
+    Ok((offer, facts))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::table::offers;
+    use super::*;
+    use protocol::bounded::List;
+    use protocol::filter::parse_sort;
+    use protocol::units::MicroUsd;
+
+    const ONE: BrokerId = offers::BROKERS[0];
+    const TWO: BrokerId = offers::BROKERS[1];
+
+    fn search(expression: &str) -> Search {
+        let filter = expression.parse().unwrap();
+        Search { filter, sort: List::default(), disk: Bytes(0), limit: 20 }
+    }
+
+    fn found(offers: Vec<Signed<Offer>>, matching: u32, of: u32) -> Found {
+        Found { offers: List::new(offers).unwrap(), matching, of, ..Found::default() }
+    }
+
+    fn prices(finding: &Finding) -> Vec<u64> {
+        finding.candidates.iter().map(|one| one.offer.body().prices.compute.0).collect()
+    }
+
+    #[test]
+    fn an_offer_of_two_brokers_is_one_with_both() {
+        let query = search("");
+        let mut merger = Merger::new(&query);
+        let (old, new) = (offers::signed(1, 1, 300_000), offers::signed(1, 2, 200_000));
+        merger.add(ONE, &found(vec![old, offers::signed(2, 1, 250_000)], 2, 5));
+        merger.add(TWO, &found(vec![new], 1, 4));
+        let finding = merger.finish();
+        assert_eq!(prices(&finding), [200_000, 250_000]);
+        assert_eq!(finding.candidates[0].brokers, [ONE, TWO]);
+        assert_eq!(finding.candidates[1].brokers, [ONE]);
+        assert_eq!((finding.matching, finding.of), (2, 9));
+        assert!(finding.warnings.is_empty());
+    }
+
+    #[test]
+    fn the_asked_order_and_limit_hold_over_all_brokers() {
+        let query = Search { sort: parse_sort("price-").unwrap(), limit: 2, ..search("") };
+        let mut merger = Merger::new(&query);
+        merger.add(ONE, &found(vec![offers::signed(1, 1, 100), offers::signed(2, 1, 300)], 7, 7));
+        merger.add(TWO, &found(vec![offers::signed(3, 1, 200)], 1, 1));
+        let finding = merger.finish();
+        assert_eq!((prices(&finding), finding.matching), (vec![300, 200], 8));
+    }
+
+    #[test]
+    fn what_a_broker_made_up_is_left_out_with_a_warning() {
+        let query = search("price<0.3");
+        let mut merger = Merger::new(&query);
+        let elsewhere = offers::for_brokers(1, vec![TWO]);
+        let dear = offers::signed(2, 1, 300_000);
+        let forged = offers::forged();
+        let good = offers::signed(3, 1, 299_999);
+        merger.add(ONE, &found(vec![elsewhere, dear, forged, good], 4, 4));
+        let finding = merger.finish();
+        assert_eq!(prices(&finding), [299_999]);
+        let problems = ["is for other brokers", "does not match", "does not verify"];
+        for (warning, problem) in finding.warnings.iter().zip(problems) {
+            assert!(warning.contains(problem), "{warning}");
+        }
+        assert_eq!(finding.warnings.len(), 3);
+    }
+
+    #[test]
+    fn reasons_add_up_and_the_nearest_of_all_is_kept() {
+        let query = search("gpus>=8 price<0.1");
+        let mut merger = Merger::new(&query);
+        let part = |eliminated, without_it, cheapest: Option<i64>| Elimination {
+            term: 1,
+            eliminated,
+            without_it,
+            cheapest: cheapest.map(MicroUsd),
+        };
+        let answer = |elimination, nearest| Found {
+            eliminated: List::new(vec![elimination]).unwrap(),
+            nearest: Some(nearest),
+            ..found(vec![], 0, 3)
+        };
+        merger.add(ONE, &answer(part(3, 1, Some(400)), offers::signed(1, 1, 400_000)));
+        merger.add(TWO, &answer(part(2, 0, None), offers::signed(2, 1, 90_000)));
+        let finding = merger.finish();
+        assert_eq!(finding.eliminated, [part(5, 1, Some(400))]);
+        let (nearest, fails) = finding.nearest.unwrap();
+        // The second fails the number of GPUs alone.
+        assert_eq!((nearest.body().prices.compute.0, fails), (90_000, vec![0]));
+    }
+}

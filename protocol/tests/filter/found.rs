@@ -1,0 +1,194 @@
+//! What expressions find: every field from an offer, names, prices, explanations and order.
+
+use crate::sample::{cpu_offer, gpu_offer, host, list, rtx_4090, text};
+use crate::{NO_DISK, parse};
+use proptest::prelude::*;
+use protocol::filter::{Explanation, Facts, ParseProblem, compare, parse_sort};
+use protocol::units::{Bytes, MicroUsd};
+
+#[track_caller]
+fn check_found(expression: &str, gpu: bool, cpu: bool) {
+    let filter = parse(expression).prepare(NO_DISK);
+    let found = [gpu_offer(), cpu_offer()].map(|offer| filter.matches(&Facts::of(host(), &offer)));
+    assert_eq!(found, [gpu, cpu], "{expression}");
+}
+
+#[test]
+fn names_of_gpus_meet_in_all_their_forms() {
+    for name in [
+        "RTX_4090",
+        "rtx4090",
+        "'RTX 4090'",
+        "'NVIDIA GeForce RTX 4090'",
+    ] {
+        check_found(&format!("gpu={name}"), true, false);
+        check_found(&format!("gpu!={name}"), false, true);
+    }
+    check_found("gpu in [H100,rtx4090]", true, false);
+    check_found("gpu=none", false, true);
+}
+
+#[test]
+fn every_field_is_answered_from_the_offer() {
+    let both = [
+        "gpu_ram=24",
+        "gpu_ram>=24",
+        "gpu_total_ram=24",
+        "num_gpus=1",
+        "gpu_frac=0.5",
+        "gpu_arch=nvidia",
+        "gpu_max_power<=450",
+        "compute_cap=8.9",
+        "cuda_vers>=12.4",
+        "driver_version>=570.124",
+        "pci_gen=4",
+        "gpu_lanes=16",
+        "dph=0.318",
+        "dph_base=0.318",
+        "duration=7",
+        "duration<8",
+    ];
+    for expression in both {
+        check_found(expression, true, false);
+    }
+    let alike = [
+        "storage_cost=0.1",
+        "inet_up_cost=0.005",
+        "inet_down_cost=0",
+        "disk>=500",
+        "disk_enforced=no",
+        "cpu_name=epyc_7713",
+        "cpu_cores=64",
+        "cpus=32",
+        "cpu_ram=128",
+        "arch=x86_64",
+        "has_avx=true",
+        "shared_memory=64",
+        "start_within<=300",
+        "network=bridge",
+        "os=debian",
+        "kernel>=6.1",
+        "engine>=20.10",
+        "runtime=runc",
+        "rentable=true",
+        "rented=false",
+    ];
+    for expression in alike {
+        check_found(expression, true, true);
+    }
+    check_found("duration>=365", false, true);
+    check_found("num_gpus=0", false, true);
+    check_found(&format!("id={}", gpu_offer().id), true, false);
+    check_found(&format!("host={}", host().short()), true, true);
+    check_found("host=h-zzzz", false, false);
+}
+
+#[test]
+fn what_is_not_known_meets_nothing() {
+    check_found("pci_gen<9", true, false);
+    check_found("pci_gen!=9", true, false);
+    check_found("driver_version notin [1.0]", true, false);
+    check_found("ubuntu_version!=22.04", false, false);
+    let mut offer = gpu_offer();
+    offer.machine.system = text("Ubuntu 22.04.5 LTS");
+    let facts = Facts::of(host(), &offer);
+    assert!(
+        parse("ubuntu_version>=22.04 os='ubuntu 22'")
+            .prepare(NO_DISK)
+            .matches(&facts)
+    );
+}
+
+#[test]
+fn a_card_counts_as_the_size_it_is_sold_in() {
+    let mut offer = gpu_offer();
+    let mut l4 = rtx_4090();
+    l4.model = text("NVIDIA L4");
+    l4.vram = Bytes(23_034 << 20);
+    offer.share.gpus = list(vec![l4]);
+    let facts = Facts::of(host(), &offer);
+    assert!(parse("gpu=L4 gpu_ram>=24").prepare(NO_DISK).matches(&facts));
+    assert!(!parse("gpu_ram>24").prepare(NO_DISK).matches(&facts));
+}
+
+#[test]
+fn the_price_is_all_in_with_the_asked_disk() {
+    // 60 GB at $0.10 a GB-month are 6 000 000 µ$ / 720 h = 8 333 µ$ an hour, rounded down.
+    let disk = Bytes::from_gb(60);
+    let facts = Facts::of(host(), &gpu_offer());
+    assert_eq!(facts.price(disk), MicroUsd(326_333));
+    assert!(parse("price<=0.326333").prepare(disk).matches(&facts));
+    assert!(!parse("price<0.326333").prepare(disk).matches(&facts));
+    assert!(parse("price=0.318").prepare(NO_DISK).matches(&facts));
+}
+
+#[test]
+fn the_explanation_counts_what_each_term_costs() {
+    let filter = parse("gpu=rtx4090 price<0.3 cpus>=64");
+    let prepared = filter.prepare(NO_DISK);
+    let (gpu, cpu) = (
+        Facts::of(host(), &gpu_offer()),
+        Facts::of(host(), &cpu_offer()),
+    );
+    let mut cheap = gpu_offer();
+    cheap.prices.compute.0 = 250_000;
+    let cheap = Facts::of(host(), &cheap);
+    let mut explanation = Explanation::new(filter.terms.len(), NO_DISK);
+    for facts in [&gpu, &cpu, &cheap] {
+        explanation.add(facts, prepared.failed(facts));
+    }
+    // gpu fails price and cpus; cpu fails gpu and cpus; cheap fails cpus alone.
+    let counts: Vec<_> = explanation
+        .eliminations()
+        .iter()
+        .map(|one| (one.term, one.eliminated, one.without_it, one.cheapest))
+        .collect();
+    let cheapest = Some(MicroUsd(250_000));
+    assert_eq!(
+        counts,
+        [(0, 1, 0, None), (1, 1, 0, None), (2, 3, 1, cheapest)]
+    );
+    assert_eq!(explanation.nearest(), Some(cheap.id()));
+}
+
+#[test]
+fn sorting_is_total_and_unknown_comes_last() {
+    let (gpu, cpu) = (
+        Facts::of(host(), &gpu_offer()),
+        Facts::of(host(), &cpu_offer()),
+    );
+    let first = |keys: &str| compare(&parse_sort(keys).unwrap(), NO_DISK, &gpu, &cpu);
+    assert!(first("price").is_gt());
+    assert!(first("price-").is_lt());
+    assert!(first("num_gpus-,price").is_lt());
+    // Only the GPU offer has a driver.
+    assert!(first("driver").is_lt() && first("driver-").is_lt());
+    // Equal everywhere: the price decides.
+    assert!(first("cpus").is_gt());
+    let error = parse_sort("price-, dlperf-").unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "'dlperf' cannot be searched by: nobody measures performance yet (at character 8)"
+    );
+    assert_eq!(
+        parse_sort("id,id,id,id,id").unwrap_err().problem,
+        ParseProblem::TooManyKeys
+    );
+}
+
+proptest! {
+    #[test]
+    fn a_comparison_and_its_opposite_share_out_what_is_known(cores in 0_u16..200, limit in 0_u16..200) {
+        let mut offer = gpu_offer();
+        offer.machine.cpu_cores = cores;
+        let facts = Facts::of(host(), &offer);
+        let holds = |operator: &str| {
+            parse(&format!("cpu_cores{operator}{limit}")).prepare(NO_DISK).matches(&facts)
+        };
+        prop_assert_eq!(holds("<"), cores < limit);
+        prop_assert_eq!(holds(">="), cores >= limit);
+        prop_assert_eq!(holds("="), cores == limit);
+        prop_assert_eq!(holds("!="), !holds("="));
+        prop_assert_eq!(holds("<="), !holds(">"));
+    }
+}
