@@ -1,1 +1,32 @@
-//! placeholder
+//! The broker: it matches orders with offers, holds the money, meters the leases and keeps the record.
+//!
+//! ```text
+//! main ─▶ commands ─▶ server ─▶ api ─▶ market (one thread) ─▶ core, store      core never points back
+//!                       ├─▶ goals, watches     what goes out by itself
+//!                       └─▶ admin, health      the operator's socket, the metrics page
+//! ```
+//!
+//! The program is a thin shell over [`commands::run`]; tests start [`server::Server`]s.
+
+pub mod args;
+pub mod commands;
+pub mod exit;
+pub mod printer;
+
+pub mod clock;
+pub mod config;
+pub mod folder;
+pub mod logs;
+
+pub mod server;
+
+pub mod api;
+pub mod admin;
+mod goals;
+mod health;
+pub mod metrics;
+mod watches;
+
+pub mod core;
+pub mod market;
+pub mod store;

@@ -93,12 +93,19 @@ fn fold(connection: &Connection) -> rusqlite::Result<(Folded, LedgerReport)> {
 /// # Errors
 /// When it cannot be read, or an event is not what was written.
 pub fn check(folder: &Path) -> Result<LedgerReport, StoreError> {
-    let path = folder.join(JOURNAL_FILE);
+    check_file(&folder.join(JOURNAL_FILE))
+}
+
+/// Checks a journal by its file's name, as [`check`] does: a backup.
+///
+/// # Errors
+/// When it cannot be read, or an event is not what was written.
+pub fn check_file(path: &Path) -> Result<LedgerReport, StoreError> {
     if !path.is_file() {
         let source = std::io::Error::from(std::io::ErrorKind::NotFound);
-        return Err(StoreError::Io { what: "open", path, source });
+        return Err(StoreError::Io { what: "open", path: path.to_owned(), source });
     }
-    let connection = schema::connect_to_read(&path)?;
+    let connection = schema::connect_to_read(path)?;
     // One transaction, so that all of it is about one moment.
     connection.execute_batch("BEGIN").map_err(doing("begin"))?;
     schema::check_file(&connection)?;

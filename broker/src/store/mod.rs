@@ -18,7 +18,7 @@ mod snapshot;
 mod statement;
 
 pub use backup::backup;
-pub use ledger::{LedgerReport, check};
+pub use ledger::{LedgerReport, check, check_file};
 pub use recover::Recovery;
 pub use schema::SCHEMA_VERSION;
 

@@ -1,0 +1,10 @@
+//! The operator's socket: what can be asked of a running broker, who may ask, and the asking side.
+//!
+//! One JSON object a line in each direction, over a Unix socket with mode 0600 that answers this user and
+//! root alone. Nothing here can be reached over the network.
+
+pub mod ask;
+pub(crate) mod desk;
+pub mod serve;
+pub(crate) mod shown;
+pub mod wire;

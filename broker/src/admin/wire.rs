@@ -1,0 +1,277 @@
+//! What the operator's commands and the broker say to each other: closed enums, one JSON object a line.
+
+use super::shown;
+use crate::store::LedgerReport;
+use protocol::bounded::Text;
+use protocol::ids::{BrokerId, DepositId, HostId, LeaseId, RenterId};
+use protocol::units::{MicroUsd, Seconds, Timestamp};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Longest line that the broker reads.
+pub const REQUEST_BYTES_MAX: u64 = 64 * 1024;
+/// Longest line that it writes: a million leases.
+pub const REPLY_BYTES_MAX: u64 = 512 * 1024 * 1024;
+
+/// What an operator asks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "ask", rename_all = "snake_case", deny_unknown_fields)]
+pub enum AdminRequest {
+    /// What are you doing?
+    Status,
+    /// Credit a renter.
+    Deposit(Deposit),
+    /// What does each renter have?
+    Accounts,
+    /// Which hosts do you hear?
+    Hosts,
+    /// Which leases do you have?
+    Leases {
+        /// Those that are over, too.
+        all: bool,
+    },
+    /// Do the books balance?
+    LedgerCheck,
+}
+
+/// Money received.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Deposit {
+    /// The id: with the same one the money is credited once.
+    #[serde(with = "shown::text")]
+    pub id: DepositId,
+    /// Whose money.
+    #[serde(with = "shown::text")]
+    pub renter: RenterId,
+    /// How much.
+    #[serde(with = "shown::usd", rename = "amount_usd")]
+    pub amount: MicroUsd,
+    /// A note for the books.
+    pub memo: Text<128>,
+}
+
+/// What the broker answers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "answer", content = "with", rename_all = "snake_case")]
+pub enum AdminReply {
+    /// To [`AdminRequest::Status`].
+    Status(Box<Status>),
+    /// To [`AdminRequest::Deposit`].
+    Deposited(Deposited),
+    /// To [`AdminRequest::Accounts`].
+    Accounts(Vec<AccountRow>),
+    /// To [`AdminRequest::Hosts`].
+    Hosts(Vec<HostRow>),
+    /// To [`AdminRequest::Leases`].
+    Leases(Vec<LeaseRow>),
+    /// To [`AdminRequest::LedgerCheck`].
+    Ledger(LedgerView),
+    /// No, because.
+    Refused(String),
+}
+
+/// What a running broker is doing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Status {
+    /// Its id.
+    #[serde(with = "shown::text")]
+    pub broker: BrokerId,
+    /// Its name.
+    pub name: String,
+    /// The program's version.
+    pub version: String,
+    /// Its process.
+    pub pid: u32,
+    /// When it was started.
+    #[serde(with = "shown::time")]
+    pub started_at: Timestamp,
+    /// Its clock.
+    #[serde(with = "shown::time")]
+    pub now: Timestamp,
+    /// What to give to hosts and renters.
+    pub addresses: Vec<String>,
+    /// The metrics page.
+    pub metrics: String,
+    /// Its part of every charge.
+    pub fee_bps: u16,
+    /// Peers connected now.
+    pub connections: u64,
+    /// Hosts heard.
+    pub hosts: u64,
+    /// Offers shown.
+    pub offers: u64,
+    /// Leases by phase.
+    pub leases: BTreeMap<String, u64>,
+    /// Renters with an account.
+    pub renters: u64,
+    /// Number of the journal's last event.
+    pub last_event: u64,
+    /// Refusals since the start, by reason; those that did not happen are left out.
+    pub refusals: BTreeMap<String, u64>,
+}
+
+/// A deposit that is on disk.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Deposited {
+    /// Its id.
+    #[serde(with = "shown::text")]
+    pub id: DepositId,
+    /// Whose.
+    #[serde(with = "shown::text")]
+    pub renter: RenterId,
+    /// How much was asked to be credited.
+    #[serde(with = "shown::usd", rename = "amount_usd")]
+    pub amount: MicroUsd,
+    /// What the renter can spend now.
+    #[serde(with = "shown::usd", rename = "available_usd")]
+    pub available: MicroUsd,
+}
+
+/// A renter's account.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AccountRow {
+    /// Whose.
+    #[serde(with = "shown::text")]
+    pub renter: RenterId,
+    /// Free to spend.
+    #[serde(with = "shown::usd", rename = "available_usd")]
+    pub available: MicroUsd,
+    /// Held for open leases.
+    #[serde(with = "shown::usd", rename = "held_usd")]
+    pub held: MicroUsd,
+    /// Spent so far.
+    #[serde(with = "shown::usd", rename = "spent_usd")]
+    pub spent: MicroUsd,
+}
+
+/// A host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostRow {
+    /// Which.
+    #[serde(with = "shown::text")]
+    pub host: HostId,
+    /// Whether it is connected now.
+    pub connected: bool,
+    /// When it was last heard.
+    #[serde(with = "shown::time_if")]
+    pub heard_at: Option<Timestamp>,
+    /// Offers it shows now.
+    pub offers: u64,
+    /// Its leases that are not over.
+    pub leases: u64,
+    /// What it earned and was not paid.
+    #[serde(with = "shown::usd", rename = "pending_usd")]
+    pub pending: MicroUsd,
+    /// Where it can be dialled directly.
+    pub addresses: Vec<String>,
+}
+
+/// A lease.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeaseRow {
+    /// Which.
+    #[serde(with = "shown::text")]
+    pub lease: LeaseId,
+    /// Its name.
+    pub name: String,
+    /// Whose.
+    #[serde(with = "shown::text")]
+    pub renter: RenterId,
+    /// Where.
+    #[serde(with = "shown::text")]
+    pub host: HostId,
+    /// Where it stands, in one word.
+    pub phase: String,
+    /// Since when.
+    #[serde(with = "shown::time")]
+    pub since: Timestamp,
+    /// How long it ran, as billed.
+    pub running_s: Seconds,
+    /// What it cost so far.
+    #[serde(with = "shown::usd", rename = "charged_usd")]
+    pub charged: MicroUsd,
+    /// What is held for it.
+    #[serde(with = "shown::usd", rename = "held_usd")]
+    pub held: MicroUsd,
+    /// What runs.
+    pub image: String,
+}
+
+/// The books added up.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LedgerView {
+    /// Number of the last event that is in it.
+    pub last_event: u64,
+    /// Entries that were added up.
+    pub entries: u64,
+    /// Accounts that are not empty.
+    pub accounts: u64,
+    /// What each kind of account holds, as its holders see it, in dollars.
+    pub by_kind_usd: BTreeMap<String, String>,
+    /// The sum of all entries in micro-dollars; zero, or money was made or lost.
+    pub sum_micro_usd: i128,
+    /// What is wrong, one sentence each; nothing when the books balance.
+    pub problems: Vec<String>,
+}
+
+impl From<LedgerReport> for LedgerView {
+    fn from(report: LedgerReport) -> Self {
+        let LedgerReport { last_event, entries, accounts, by_kind, sum, problems } = report;
+        let shown = by_kind.into_iter().map(|(kind, amount)| (kind.to_owned(), amount.decimal()));
+        let by_kind_usd = shown.collect();
+        Self { last_event, entries, accounts, by_kind_usd, sum_micro_usd: sum, problems }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_deposit_reads_like_one() {
+        let request = AdminRequest::Deposit(Deposit {
+            id: DepositId::from_bytes([0; 16]),
+            renter: RenterId::from_bytes([255; 32]),
+            amount: MicroUsd(10_250_000),
+            memo: Text::new("wire 7").unwrap(),
+        });
+        let line = serde_json::to_string(&request).unwrap();
+        // 32 bytes of ones are 51 z and one bit padded to 10000 = g.
+        let expected = format!(
+            r#"{{"ask":"deposit","id":"t-{}","renter":"r-{}g","amount_usd":"10.250000","memo":"wire 7"}}"#,
+            "0".repeat(26),
+            "z".repeat(51)
+        );
+        assert_eq!(line, expected);
+        assert_eq!(serde_json::from_str::<AdminRequest>(&line).unwrap(), request);
+    }
+
+    #[test]
+    fn unknown_questions_and_fields_are_refused() {
+        for line in [
+            r#"{"ask":"shutdown"}"#,
+            r#"{"ask":"leases","all":true,"of":"me"}"#,
+            r#"{"ask":"leases"}"#,
+        ] {
+            assert!(serde_json::from_str::<AdminRequest>(line).is_err(), "{line}");
+        }
+    }
+
+    #[test]
+    fn times_are_utc_and_money_may_be_owed() {
+        let row = HostRow {
+            host: HostId::from_bytes([1; 32]),
+            connected: false,
+            heard_at: Some(Timestamp(1_000_000_000_000)),
+            offers: 0,
+            leases: 0,
+            pending: MicroUsd(-1),
+            addresses: Vec::new(),
+        };
+        let text = serde_json::to_string(&row).unwrap();
+        assert!(text.contains(r#""pending_usd":"-0.000001""#), "{text}");
+        assert!(text.contains(r#""heard_at":"2001-09-09T01:46:40Z""#), "{text}");
+        assert_eq!(serde_json::from_str::<HostRow>(&text).unwrap(), row);
+    }
+}

@@ -1,0 +1,196 @@
+//! What can be typed after `feira-broker`, and nothing about what it means.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use protocol::ids::{DepositId, RenterId};
+use protocol::net::{Multiaddr, parse_address};
+use protocol::units::MicroUsd;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// Where a broker's data is when nobody says otherwise.
+pub const DEFAULT_DATA: &str = "/var/lib/feira-broker";
+
+const EXIT_CODES: &str = "\
+Exit codes: 0 done · 1 failed · 2 used wrongly or a bad broker.toml · 3 not found · 4 not allowed \
+(key or file permissions) · 8 the broker does not run or does not answer";
+
+/// The command line of a broker's operator.
+#[derive(Debug, Parser)]
+#[command(
+    name = "feira-broker",
+    version,
+    about = "Run a broker of the Feira GPU market: match orders with offers, hold the money, keep the record",
+    after_help = EXIT_CODES,
+    arg_required_else_help = true
+)]
+pub struct Arguments {
+    /// Folder with the broker's key, settings and journal
+    #[arg(long, global = true, value_name = "DIR", env = "FEIRA_BROKER_DATA", default_value = DEFAULT_DATA)]
+    pub data: PathBuf,
+    /// Print JSON instead of text and tables
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What an operator can do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Make the folder, the key and broker.toml; safe to run again
+    Init(Init),
+    /// Run the broker until it is told to stop
+    Run(Run),
+    /// What the running broker is doing
+    Status,
+    /// Credit a renter with money that you received
+    Deposit(Deposit),
+    /// What each renter has
+    Accounts,
+    /// Hosts that are heard, and what they offer
+    Hosts,
+    /// Leases that are not over
+    Leases(Leases),
+    /// The books
+    #[command(subcommand)]
+    Ledger(Ledger),
+    /// Copy the journal to a new file while the broker runs, and check the copy
+    Backup(Backup),
+    /// Check settings, key, journal, ledger, ports and clock
+    Doctor,
+    /// Print a completion script
+    Completions(Completions),
+}
+
+/// How a new broker is set up.
+#[derive(Debug, Args)]
+pub struct Init {
+    /// Address to listen at, again for each; TCP and UDP port 7700 on all interfaces when not given
+    #[arg(long, value_name = "MULTIADDR", value_parser = address)]
+    pub listen: Vec<Multiaddr>,
+    /// Address under which others reach this broker, when it is not the one it listens at
+    #[arg(long, value_name = "MULTIADDR", value_parser = address)]
+    pub announce: Vec<Multiaddr>,
+    /// Your part of every charge in hundredths of a percent [default: 300, which is 3 %]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(0..=10_000))]
+    pub fee_bps: Option<u16>,
+    /// What renters see as the broker's name
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+    /// Loopback address of the metrics page [default: 127.0.0.1:9640, or another port when that one is taken]
+    #[arg(long, value_name = "IP:PORT")]
+    pub metrics: Option<SocketAddr>,
+    /// Do and say nothing when the broker is there already
+    #[arg(long)]
+    pub if_missing: bool,
+}
+
+/// How to run.
+#[derive(Debug, Args)]
+pub struct Run {
+    /// How to write the log, which goes to stderr
+    #[arg(long, value_enum, default_value_t = LogFormat::Text)]
+    pub log_format: LogFormat,
+    /// Write the broker's addresses and the metrics page's to this file once all of them listen
+    #[arg(long, value_name = "FILE")]
+    pub ready_file: Option<PathBuf>,
+}
+
+/// How log lines look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+/// A deposit.
+#[derive(Debug, Args)]
+pub struct Deposit {
+    /// Whole id of the renter, as `feira init` prints it
+    #[arg(value_name = "RENTER")]
+    pub renter: RenterId,
+    /// Dollars, like 10 or 0.25
+    #[arg(value_name = "AMOUNT")]
+    pub amount: MicroUsd,
+    /// Id of the deposit: with the same id, money is credited once, however often this is run
+    #[arg(long, value_name = "ID")]
+    pub id: Option<DepositId>,
+    /// A note for the books
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    pub memo: String,
+}
+
+/// Which leases.
+#[derive(Debug, Args)]
+pub struct Leases {
+    /// Those that are over, too
+    #[arg(long)]
+    pub all: bool,
+}
+
+/// What can be done with the books.
+#[derive(Debug, Subcommand)]
+pub enum Ledger {
+    /// Add up every entry: the sum must be zero and no balance below it
+    Check,
+}
+
+/// Where to.
+#[derive(Debug, Args)]
+pub struct Backup {
+    /// A file that does not exist yet
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+}
+
+/// For which shell.
+#[derive(Debug, Args)]
+pub struct Completions {
+    /// The shell
+    #[arg(value_enum)]
+    pub shell: clap_complete::Shell,
+}
+
+fn address(text: &str) -> Result<Multiaddr, String> {
+    parse_address(text).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn global_flags_stand_before_and_after_the_command() {
+        for line in [["x", "--json", "status"], ["x", "status", "--json"]] {
+            assert!(Arguments::try_parse_from(line).unwrap().json);
+        }
+    }
+
+    #[test]
+    fn a_deposit_wants_a_whole_renter_and_an_amount_in_dollars() {
+        let renter = RenterId::from_bytes([7; 32]).to_string();
+        let parsed = Arguments::try_parse_from(["x", "deposit", &renter, "0.25"]).unwrap();
+        let Command::Deposit(deposit) = parsed.command else { panic!("another command") };
+        assert_eq!(deposit.amount, MicroUsd(250_000));
+        let short = Arguments::try_parse_from(["x", "deposit", &renter[..10], "1"]).unwrap_err();
+        assert!(short.to_string().contains("is not a whole renter"), "{short}");
+        let amount = Arguments::try_parse_from(["x", "deposit", &renter, "1e3"]).unwrap_err();
+        assert!(amount.to_string().contains("is not an amount in dollars"), "{amount}");
+    }
+
+    #[test]
+    fn a_bad_address_says_how_one_looks() {
+        let error =
+            Arguments::try_parse_from(["x", "init", "--listen", "0.0.0.0:7700"]).unwrap_err();
+        assert!(error.to_string().contains("/ip4/"), "{error}");
+    }
+}

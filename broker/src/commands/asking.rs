@@ -1,0 +1,48 @@
+//! How a command asks the running broker: the socket that the settings name, one question, one answer.
+
+use super::Place;
+use crate::admin::ask::{AskError, ask};
+use crate::admin::wire::{AdminReply, AdminRequest};
+use crate::config::{Config, ConfigError};
+use crate::exit::{Exit, Failure};
+use std::path::PathBuf;
+
+impl Place {
+    /// Asks the running broker.
+    pub(super) fn ask(&self, request: &AdminRequest) -> Result<AdminReply, Failure> {
+        let socket = self.socket()?;
+        match ask(&socket, request) {
+            Ok(AdminReply::Refused(reason)) => Err(Failure::new(Exit::Failed, reason)),
+            Ok(reply) => Ok(reply),
+            Err(error) => Err(self.ask_failed(&error)),
+        }
+    }
+
+    /// Asks the running broker; nothing when none runs.
+    pub(super) fn ask_if_running(&self, request: &AdminRequest) -> Result<Option<AdminReply>, Failure> {
+        let socket = self.socket()?;
+        match ask(&socket, request) {
+            Ok(AdminReply::Refused(reason)) => Err(Failure::new(Exit::Failed, reason)),
+            Ok(reply) => Ok(Some(reply)),
+            Err(AskError::NotRunning { .. }) => Ok(None),
+            Err(error) => Err(self.ask_failed(&error)),
+        }
+    }
+
+    /// Where the running broker is asked.
+    pub(super) fn socket(&self) -> Result<PathBuf, Failure> {
+        match Config::read(&self.folder.config()) {
+            Ok(config) => Ok(config.admin_socket.unwrap_or_else(|| self.folder.admin_socket())),
+            // A broker that runs read its settings before somebody broke them.
+            Err(ConfigError::Wrong { .. }) if self.folder.admin_socket().exists() => {
+                Ok(self.folder.admin_socket())
+            }
+            Err(error) => Err(self.config_failed(&error)),
+        }
+    }
+}
+
+/// The answer was to another question: the broker is of another version.
+pub(super) fn unexpected() -> Failure {
+    Failure::new(Exit::Failed, "the broker answered another question: is it another version?")
+}

@@ -1,0 +1,162 @@
+//! The checks of `doctor`, each by itself, so that one that fails hides no other.
+
+use super::Check;
+use crate::admin::ask::{AskError, ask};
+use crate::admin::shown::local;
+use crate::admin::wire::{AdminReply, AdminRequest, Status};
+use crate::clock::Clock;
+use crate::commands::Place;
+use crate::config::Config;
+use crate::store;
+use protocol::ids::BrokerId;
+use protocol::net::{Identity, Multiaddr};
+use protocol::units::{Bytes, Timestamp};
+use std::net::{SocketAddr, TcpListener, UdpSocket};
+
+/// Below this the journal may not last for long.
+const DISK_FREE_MIN: Bytes = Bytes(1_000_000_000);
+/// 2025-01-01: a machine whose clock is before it was never set.
+const EARLIEST: Timestamp = Timestamp(1_735_689_600_000);
+
+/// All of them, in the order in which things depend on each other.
+pub(super) fn all(place: &Place) -> Vec<Check> {
+    let config = Config::read(&place.folder.config());
+    let running = running(place);
+    let mut checks = vec![settings(place, &config), key(place)];
+    if place.folder.journal().exists() {
+        checks.extend(journal(place));
+    } else {
+        checks.push(Check::warn("journal", "none yet", format!("it is made by: {}", place.command("run"))));
+    }
+    checks.push(disk(place));
+    checks.push(clock());
+    if let Ok(config) = &config {
+        checks.push(reach(config));
+        checks.extend(ports(config, running.is_ok()));
+    }
+    checks.push(match running {
+        Ok(status) => Check::ok(
+            "running",
+            format!("process {}, {} hosts, {} offers", status.pid, status.hosts, status.offers),
+        ),
+        Err(check) => check,
+    });
+    checks
+}
+
+fn settings(place: &Place, config: &Result<Config, crate::config::ConfigError>) -> Check {
+    match config {
+        Ok(_) => Check::ok("settings", format!("{}, no unknown fields", place.folder.config().display())),
+        Err(error) => Check::failed("settings", place.config_failed(error)),
+    }
+}
+
+fn key(place: &Place) -> Check {
+    match Identity::load(&place.folder.key()) {
+        Ok(identity) => {
+            Check::ok("key", format!("{}, closed to others", BrokerId::from(identity.public())))
+        }
+        Err(error) => Check::failed("key", place.identity_failed(&error)),
+    }
+}
+
+fn journal(place: &Place) -> Vec<Check> {
+    let report = match store::check(place.folder.path()) {
+        Ok(report) => report,
+        Err(error) => return vec![Check::failed("journal", place.store_failed(&error))],
+    };
+    let size = std::fs::metadata(place.folder.journal()).map_or(0, |metadata| metadata.len());
+    let journal = format!("{} events, {}, read from the first to the last", report.last_event, Bytes(size));
+    let ledger = if report.problems.is_empty() {
+        Check::ok("ledger", "the sum of all entries is zero, no balance is below it")
+    } else {
+        let fix = "stop the broker, keep a copy of the folder, and go back to the last backup";
+        Check::fail("ledger", report.problems.join("; "), fix)
+    };
+    vec![Check::ok("journal", journal), ledger]
+}
+
+fn disk(place: &Place) -> Check {
+    match rustix::fs::statvfs(place.folder.path()) {
+        Ok(found) => {
+            let free = Bytes(found.f_bavail.saturating_mul(found.f_frsize));
+            if free < DISK_FREE_MIN {
+                return Check::fail("disk", format!("{free} free"), "make room: a broker whose disk is full stops");
+            }
+            Check::ok("disk", format!("{free} free"))
+        }
+        Err(error) => Check::fail("disk", format!("not found out: {error}"), place.command("init")),
+    }
+}
+
+fn clock() -> Check {
+    let now = Clock::system().now();
+    if now < EARLIEST {
+        return Check::fail("clock", local(now), "set the clock: timedatectl set-ntp true");
+    }
+    Check::ok("clock", local(now))
+}
+
+/// Whether anybody else can reach the broker.
+fn reach(config: &Config) -> Check {
+    let own = |address: &Multiaddr| {
+        let text = address.to_string();
+        text.starts_with("/ip4/127.") || text.starts_with("/ip6/::1/")
+    };
+    let shown = if config.announce.is_empty() { &config.listen } else { &config.announce };
+    if shown.iter().all(own) {
+        let fix = "set `listen` to /ip4/0.0.0.0/tcp/7700, or `announce` to the address that others dial";
+        return Check::warn("reach", "only programs on this machine can reach the broker", fix);
+    }
+    let list: Vec<String> = shown.iter().map(ToString::to_string).collect();
+    Check::ok("reach", list.join(", "))
+}
+
+/// Whether the ports are free; a broker that runs has them.
+fn ports(config: &Config, is_running: bool) -> Option<Check> {
+    if is_running {
+        return None;
+    }
+    for address in &config.listen {
+        let Some((protocol, socket)) = socket_of(address) else { continue };
+        let bound = match protocol {
+            Protocol::Tcp => TcpListener::bind(socket).map(drop),
+            Protocol::Udp => UdpSocket::bind(socket).map(drop),
+        };
+        if let Err(error) = bound {
+            let fix = format!("stop the program that has it (ss -lnp | grep {}), or change `listen`", socket.port());
+            return Some(Check::fail("ports", format!("{address} cannot be listened at: {error}"), fix));
+        }
+    }
+    Some(Check::ok("ports", "free"))
+}
+
+enum Protocol {
+    Tcp,
+    Udp,
+}
+
+/// `/ip4/A/tcp/P` and the like; a name is not looked up.
+fn socket_of(address: &Multiaddr) -> Option<(Protocol, SocketAddr)> {
+    let text = address.to_string();
+    let mut parts = text.split('/').skip(1);
+    let (_, ip, protocol, port) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
+    let socket = SocketAddr::new(ip.parse().ok()?, port.parse().ok()?);
+    match protocol {
+        "tcp" => Some((Protocol::Tcp, socket)),
+        "udp" => Some((Protocol::Udp, socket)),
+        _ => None,
+    }
+}
+
+fn running(place: &Place) -> Result<Status, Check> {
+    let socket = place.socket().map_err(|failure| Check::failed("running", failure))?;
+    match ask(&socket, &AdminRequest::Status) {
+        Ok(AdminReply::Status(status)) => Ok(*status),
+        Ok(_) => Err(Check::fail("running", "another version of the program", "start it again")),
+        Err(AskError::NotRunning { .. }) => {
+            Err(Check::warn("running", "no", format!("start it: {}", place.command("run"))))
+        }
+        Err(error) => Err(Check::failed("running", place.ask_failed(&error))),
+    }
+}

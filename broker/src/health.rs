@@ -1,0 +1,116 @@
+//! The loopback page of a broker: `/metrics` for Prometheus, `/healthz` (the process lives), `/readyz` (it
+//! can do its work). Must not show anything about a single party.
+
+use crate::api::Api;
+use crate::config::MetricsAddress;
+use crate::metrics::MarketNumbers;
+use axum::Router;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use protocol::net::Node;
+use protocol::units::Timestamp;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+use tokio::net::TcpListener;
+
+const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+/// Of the metrics page, unless another is set or that one is taken.
+const USUAL_PORT: u16 = 9640;
+/// The market answers in milliseconds, or something is wrong with it.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
+/// 2025-01-01: a machine whose clock is before it was never set.
+const EARLIEST: Timestamp = Timestamp(1_735_689_600_000);
+
+/// Why there is no page.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot listen on {address} for the metrics page; is another program using that port?")]
+pub struct PageError {
+    /// Where.
+    pub address: SocketAddr,
+    /// What the system said.
+    #[source]
+    pub source: std::io::Error,
+}
+
+/// The page, listening.
+#[derive(Debug)]
+pub(crate) struct HealthPage {
+    listener: TcpListener,
+    address: SocketAddr,
+}
+
+/// What the page is made from.
+#[derive(Debug, Clone)]
+pub(crate) struct PageState {
+    pub(crate) api: Api,
+    pub(crate) node: Node,
+}
+
+impl HealthPage {
+    pub(crate) async fn bind(wanted: MetricsAddress) -> Result<Self, PageError> {
+        let usual = SocketAddr::from((Ipv4Addr::LOCALHOST, USUAL_PORT));
+        match wanted {
+            MetricsAddress::At(address) => Self::bind_at(address).await,
+            MetricsAddress::Usual => match Self::bind_at(usual).await {
+                Ok(page) => Ok(page),
+                Err(_) => Self::bind_at(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await,
+            },
+        }
+    }
+
+    async fn bind_at(address: SocketAddr) -> Result<Self, PageError> {
+        let failed = |source| PageError { address, source };
+        let listener = TcpListener::bind(address).await.map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        Ok(Self { listener, address })
+    }
+
+    pub(crate) const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    pub(crate) async fn serve(self, state: PageState) {
+        let router = Router::new()
+            .route("/healthz", get(async || "ok\n"))
+            .route("/readyz", get(ready))
+            .route("/metrics", get(metrics))
+            .with_state(state);
+        if let Err(error) = axum::serve(self.listener, router).await {
+            tracing::error!(%error, "the metrics page ended");
+        }
+    }
+}
+
+async fn ready(State(state): State<PageState>) -> Response {
+    match readiness(&state).await {
+        Ok(()) => "ready\n".into_response(),
+        Err(reason) => (StatusCode::SERVICE_UNAVAILABLE, format!("{reason}\n")).into_response(),
+    }
+}
+
+async fn readiness(state: &PageState) -> Result<(), &'static str> {
+    if state.api.stopping.is_cancelled() {
+        return Err("the broker is stopping");
+    }
+    if state.api.clock.now() < EARLIEST {
+        return Err("the clock is not set");
+    }
+    match tokio::time::timeout(ANSWER_TIMEOUT, state.api.market.counts()).await {
+        Ok(Ok(_)) => Ok(()),
+        Ok(Err(_)) => Err("the market does not take questions"),
+        Err(_) => Err("the market does not answer"),
+    }
+}
+
+async fn metrics(State(state): State<PageState>) -> Response {
+    let Ok(Ok(counts)) = tokio::time::timeout(ANSWER_TIMEOUT, state.api.market.counts()).await else {
+        return StatusCode::SERVICE_UNAVAILABLE.into_response();
+    };
+    let numbers = MarketNumbers::from(counts);
+    match state.api.metrics.page(state.node.counters(), &numbers) {
+        Ok(page) => ([(header::CONTENT_TYPE, CONTENT_TYPE)], page).into_response(),
+        Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    }
+}
