@@ -12,7 +12,6 @@ mod admission;
 pub use admission::BookRefusal;
 
 use protocol::bounded::{List, Text};
-use protocol::codec;
 use protocol::filter::{Explanation, Facts, Prepared, compare};
 use protocol::ids::{BrokerId, HostId, OfferId};
 use protocol::message::{FOUND_MAX, Found, Search};
@@ -59,20 +58,15 @@ pub struct Listing {
     verified: Verified<Offer>,
     host: HostId,
     facts: Facts,
-    /// Size of the signed offer in a message.
-    bytes: usize,
 }
 
 impl Listing {
     fn new(host: HostId, verified: Verified<Offer>) -> Self {
         let facts = Facts::of(host, verified.body());
-        // What was decoded from a message can be encoded; if not, it is in no answer.
-        let bytes = codec::encode(verified.signed()).map_or(usize::MAX, |bytes| bytes.len());
         Self {
             verified,
             host,
             facts,
-            bytes,
         }
     }
 
@@ -335,7 +329,7 @@ impl Book {
         matching.sort_unstable_by(order);
         let mut room = FOUND_BYTES_MAX;
         let fitting = matching.into_iter().take(wanted).map_while(|listing| {
-            room = room.checked_sub(listing.bytes)?;
+            room = room.checked_sub(listing.verified.signed().size())?;
             Some(listing.verified.signed().clone())
         });
         List::first(fitting)

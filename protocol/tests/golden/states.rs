@@ -1,0 +1,193 @@
+//! Every variant of the enums inside messages: what a lease, a start, an end and a search can be.
+
+use crate::sample::{list, text};
+use crate::{Samples, samples};
+use protocol::filter::{Comparison, Direction, Field, Test, Value, fields};
+use protocol::lease::{
+    ContainerState, EndCause, PauseCause, Phase, Problem, ProblemKind, RefusalReason, Stage,
+    StopReason, Want,
+};
+use protocol::machine::ContainerNetwork;
+use protocol::message::LeaseScope;
+use protocol::order::LeaseAction;
+use protocol::terms::ContractKind;
+
+fn problem() -> Problem {
+    Problem {
+        stage: Stage::Pulling,
+        kind: ProblemKind::RegistryDown,
+        detail: text("no route"),
+    }
+}
+
+pub(crate) fn phases() -> Samples<Phase> {
+    samples!(Phase {
+        Offered => Phase::Offered,
+        Accepted => Phase::Accepted,
+        Preparing => Phase::Preparing,
+        Running => Phase::Running,
+        Suspect => Phase::Suspect,
+        Paused => Phase::Paused(PauseCause::Renter),
+        Closing => Phase::Closing(EndCause::Renter),
+        Closed => Phase::Closed(EndCause::Budget),
+    })
+}
+
+pub(crate) fn pause_causes() -> Samples<PauseCause> {
+    samples!(PauseCause {
+        Renter => PauseCause::Renter,
+        Exited => PauseCause::Exited(137),
+        OutOfMemory => PauseCause::OutOfMemory,
+        FundsLow => PauseCause::FundsLow,
+        ResumeFailed => PauseCause::ResumeFailed(problem()),
+    })
+}
+
+pub(crate) fn end_causes() -> Samples<EndCause> {
+    samples!(EndCause {
+        Renter => EndCause::Renter,
+        Budget => EndCause::Budget,
+        Duration => EndCause::Duration,
+        DiskExpired => EndCause::DiskExpired,
+        Refused => EndCause::Refused(RefusalReason::Taken),
+        NotAccepted => EndCause::NotAccepted,
+        NotStarted => EndCause::NotStarted,
+        Failed => EndCause::Failed(problem()),
+        HostLost => EndCause::HostLost,
+        Host => EndCause::Host(text("vanished")),
+        Operator => EndCause::Operator,
+    })
+}
+
+pub(crate) fn refusal_reasons() -> Samples<RefusalReason> {
+    samples!(RefusalReason {
+        Taken => RefusalReason::Taken,
+        OfferChanged => RefusalReason::OfferChanged,
+        UnknownBroker => RefusalReason::UnknownBroker,
+        BadOrder => RefusalReason::BadOrder(text("too old")),
+        Draining => RefusalReason::Draining,
+        EngineDown => RefusalReason::EngineDown(text("refused")),
+        DiskFull => RefusalReason::DiskFull,
+    })
+}
+
+pub(crate) fn problem_kinds() -> Samples<ProblemKind> {
+    samples!(ProblemKind {
+        ImageUnknown => ProblemKind::ImageUnknown,
+        ImageRefused => ProblemKind::ImageRefused,
+        DigestMismatch => ProblemKind::DigestMismatch,
+        ImageTooBig => ProblemKind::ImageTooBig,
+        CommandUnknown => ProblemKind::CommandUnknown,
+        ImageUnusable => ProblemKind::ImageUnusable,
+        RegistryDown => ProblemKind::RegistryDown,
+        EngineFailed => ProblemKind::EngineFailed,
+        GpuUnavailable => ProblemKind::GpuUnavailable,
+    })
+}
+
+pub(crate) fn stages() -> Samples<Stage> {
+    samples!(Stage {
+        Granting => Stage::Granting,
+        Pulling => Stage::Pulling,
+        Creating => Stage::Creating,
+        Starting => Stage::Starting,
+    })
+}
+
+pub(crate) fn container_states() -> Samples<ContainerState> {
+    samples!(ContainerState {
+        Preparing => ContainerState::Preparing(Stage::Creating),
+        Running => ContainerState::Running,
+        Stopped => ContainerState::Stopped(StopReason::Asked),
+        Failed => ContainerState::Failed(problem()),
+        Gone => ContainerState::Gone,
+    })
+}
+
+pub(crate) fn stop_reasons() -> Samples<StopReason> {
+    samples!(StopReason {
+        Asked => StopReason::Asked,
+        Exited => StopReason::Exited(1),
+        OutOfMemory => StopReason::OutOfMemory,
+        ResourceTaken => StopReason::ResourceTaken,
+    })
+}
+
+pub(crate) fn wants() -> Samples<Want> {
+    samples!(Want {
+        Run => Want::Run(2),
+        Stop => Want::Stop,
+        End => Want::End,
+    })
+}
+
+pub(crate) fn lease_actions() -> Samples<LeaseAction> {
+    samples!(LeaseAction {
+        Stop => LeaseAction::Stop,
+        Resume => LeaseAction::Resume,
+        End => LeaseAction::End,
+    })
+}
+
+pub(crate) fn lease_scopes() -> Samples<LeaseScope> {
+    samples!(LeaseScope {
+        Open => LeaseScope::Open,
+        All => LeaseScope::All,
+    })
+}
+
+pub(crate) fn contract_kinds() -> Samples<ContractKind> {
+    samples!(ContractKind {
+        OnDemand => ContractKind::OnDemand,
+    })
+}
+
+pub(crate) fn container_networks() -> Samples<ContainerNetwork> {
+    samples!(ContainerNetwork {
+        None => ContainerNetwork::None,
+        Bridge => ContainerNetwork::Bridge,
+    })
+}
+
+pub(crate) fn comparisons() -> Samples<Comparison> {
+    samples!(Comparison {
+        Less => Comparison::Less,
+        AtMost => Comparison::AtMost,
+        Equal => Comparison::Equal,
+        NotEqual => Comparison::NotEqual,
+        AtLeast => Comparison::AtLeast,
+        More => Comparison::More,
+    })
+}
+
+pub(crate) fn values() -> Samples<Value> {
+    samples!(Value {
+        Number => Value::Number(-2),
+        Text => Value::Text(text("RTX_4090")),
+        Flag => Value::Flag(true),
+        Version => Value::Version([12, 4, 0, 0]),
+    })
+}
+
+pub(crate) fn tests() -> Samples<Test> {
+    samples!(Test {
+        Compare => Test::Compare(Comparison::More, Value::Number(1)),
+        In => Test::In(list(vec![Value::Flag(false)])),
+        NotIn => Test::NotIn(list(vec![Value::Flag(false)])),
+    })
+}
+
+pub(crate) fn directions() -> Samples<Direction> {
+    samples!(Direction {
+        Ascending => Direction::Ascending,
+        Descending => Direction::Descending,
+    })
+}
+
+/// A test of the table holds it to be all fields.
+pub(crate) fn search_fields() -> Samples<Field> {
+    fields()
+        .iter()
+        .map(|info| (info.name, info.field))
+        .collect()
+}
