@@ -1,4 +1,5 @@
 //! Every type of signed statement, once: two with one name could stand for each other.
+#![cfg(test)]
 
 use protocol::lease::{Award, Grant, Refusal, Report};
 use protocol::offer::Offer;

@@ -1,5 +1,6 @@
 //! The market's worked examples, computed by this crate: meters M1 to M3, independence of ticks, reserved
 //! money aside. The numbers were worked out elsewhere.
+#![cfg(test)]
 
 use protocol::terms::{Prices, compute_due, fee_of};
 use protocol::units::{

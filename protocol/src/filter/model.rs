@@ -48,7 +48,7 @@ impl ModelName {
             name.forms.insert("sxm".to_owned());
         }
         let gigabytes = gigabytes_as_sold(vram);
-        if gigabytes % 1000 == 0 && gigabytes > 0 {
+        if gigabytes > 0 && gigabytes.is_multiple_of(1000) {
             name.forms.insert(format!("{}gb", gigabytes / 1000));
         }
         name

@@ -40,7 +40,7 @@ pub(super) fn read_scaled(text: &str, scale: u64) -> Result<i64, NumberProblem> 
         numerator = numerator * 10 + u128::from(digit - b'0');
     }
     let scaled = numerator * u128::from(scale);
-    if scaled % places != 0 {
+    if !scaled.is_multiple_of(places) {
         return Err(NumberProblem::TooFine);
     }
     let total = u128::from(whole) * u128::from(scale) + scaled / places;
@@ -56,7 +56,7 @@ pub(super) fn show_scaled(base: i64, scale: u64) -> Option<String> {
         return Some(format!("{sign}{whole}"));
     }
     let millionths = u128::from(rest) * 1_000_000;
-    if millionths % u128::from(scale) != 0 {
+    if !millionths.is_multiple_of(u128::from(scale)) {
         return None;
     }
     let fraction = format!("{:06}", millionths / u128::from(scale));

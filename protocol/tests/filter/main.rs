@@ -1,5 +1,6 @@
 //! Search expressions as renters write them: what they mean, what they find, and what they say when they
 //! cannot be read.
+#![cfg(test)]
 
 mod found;
 #[path = "../sample/mod.rs"]
@@ -99,92 +100,39 @@ fn numbers_are_exact_and_show_in_the_field_s_unit() {
     );
 }
 
+/// Expressions, where each stops being readable, and why.
+#[rustfmt::skip]
+const ERRORS: &[(&str, usize, &str)] = &[
+    ("gpu=h100 dph_totl<10", 10, "unknown field 'dph_totl'"),
+    ("colour red", 1, "unknown field 'colour'"),
+    ("gpu=h100 reliability>0.99", 10, "'reliability' cannot be searched by: brokers do not compute it yet"),
+    ("num_gpus", 9, "'num_gpus' needs an operator and a value, like num_gpus=…"),
+    ("num_gpus ~ 3", 10, "unknown operator '~': there are < <= = != >= > in notin"),
+    ("num_gpus like 3", 10, "unknown operator 'like': there are < <= = != >= > in notin"),
+    ("num_gpus>=", 11, "'num_gpus' has an operator and no value behind it"),
+    ("gpu=''", 5, "'gpu' has an operator and no value behind it"),
+    ("gpu in [a,,b]", 11, "'gpu' has an operator and no value behind it"),
+    ("gpu in [a", 8, "the list is not closed: ']' is missing"),
+    ("gpu='RTX", 5, "the quoted text is not closed: ' is missing"),
+    ("gpu in []", 5, "the list of values for gpu_name is empty"),
+    ("gpu=H100,A100", 5, "several values are written as a list: gpu in [H100,A100]"),
+    ("num_gpus>[1,2]", 9, "a list goes with in and notin, not with '>'"),
+    ("gpu>h100", 4, "gpu_name has no order: only =, !=, in and notin can be used with it"),
+    ("num_gpus=two", 10, "'two' is not a value of num_gpus: a whole number is wanted (GPUs)"),
+    ("dph<0.0000001", 5, "'0.0000001' is finer than dph_total is counted: six decimal places"),
+    ("has_avx=maybe", 9, "'maybe' is not a value of has_avx: true or false is wanted"),
+    ("=3", 1, "a field was expected, not '=3'"),
+    ("gpu=€ dph=", 5, "'€' is not a value of gpu_name: a GPU's name like RTX_4090 is wanted"),
+    ("os=ü num_gpus=x", 15, "'x' is not a value of num_gpus: a whole number is wanted (GPUs)"),
+];
+
 #[test]
 fn every_error_says_where_and_what() {
-    let cases = [
-        ("gpu=h100 dph_totl<10", 10, "unknown field 'dph_totl'"),
-        ("colour red", 1, "unknown field 'colour'"),
-        (
-            "gpu=h100 reliability>0.99",
-            10,
-            "'reliability' cannot be searched by: brokers do not compute it yet",
-        ),
-        (
-            "num_gpus",
-            9,
-            "'num_gpus' needs an operator and a value, like num_gpus=…",
-        ),
-        (
-            "num_gpus ~ 3",
-            10,
-            "unknown operator '~': there are < <= = != >= > in notin",
-        ),
-        (
-            "num_gpus like 3",
-            10,
-            "unknown operator 'like': there are < <= = != >= > in notin",
-        ),
-        (
-            "num_gpus>=",
-            11,
-            "'num_gpus' has an operator and no value behind it",
-        ),
-        ("gpu=''", 5, "'gpu' has an operator and no value behind it"),
-        (
-            "gpu in [a,,b]",
-            11,
-            "'gpu' has an operator and no value behind it",
-        ),
-        ("gpu in [a", 8, "the list is not closed: ']' is missing"),
-        ("gpu='RTX", 5, "the quoted text is not closed: ' is missing"),
-        ("gpu in []", 5, "the list of values for gpu_name is empty"),
-        (
-            "gpu=H100,A100",
-            5,
-            "several values are written as a list: gpu in [H100,A100]",
-        ),
-        (
-            "num_gpus>[1,2]",
-            9,
-            "a list goes with in and notin, not with '>'",
-        ),
-        (
-            "gpu>h100",
-            4,
-            "gpu_name has no order: only =, !=, in and notin can be used with it",
-        ),
-        (
-            "num_gpus=two",
-            10,
-            "'two' is not a value of num_gpus: a whole number is wanted (GPUs)",
-        ),
-        (
-            "dph<0.0000001",
-            5,
-            "'0.0000001' is finer than dph_total is counted: six decimal places",
-        ),
-        (
-            "has_avx=maybe",
-            9,
-            "'maybe' is not a value of has_avx: true or false is wanted",
-        ),
-        ("=3", 1, "a field was expected, not '=3'"),
-        (
-            "gpu=€ dph=",
-            5,
-            "'€' is not a value of gpu_name: a GPU's name like RTX_4090 is wanted",
-        ),
-        (
-            "os=ü num_gpus=x",
-            15,
-            "'x' is not a value of num_gpus: a whole number is wanted (GPUs)",
-        ),
-    ];
-    for (expression, at, problem) in cases {
+    for (expression, at, problem) in ERRORS {
         let error = fail(expression);
         assert_eq!(
             (error.at, error.problem.to_string().as_str()),
-            (at, problem),
+            (*at, *problem),
             "{expression}"
         );
     }

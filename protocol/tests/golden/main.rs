@@ -3,6 +3,7 @@
 //!
 //! The files hold `[name]` and then the bytes in hexadecimal. After a change that is meant, the new files lie
 //! in the folder that the failure names, to be looked at and copied here.
+#![cfg(test)]
 
 mod by_hand;
 mod decoder;

@@ -94,7 +94,8 @@ impl<'a> Merger<'a> {
                 )),
             }
         }
-        for elimination in found.eliminated.iter().filter(|one| usize::from(one.term) < self.terms) {
+        let terms = self.terms;
+        for elimination in found.eliminated.iter().filter(|one| usize::from(one.term) < terms) {
             self.add_elimination(elimination);
         }
         if let Some(Ok((offer, facts))) = found.nearest.as_ref().map(|it| open(broker, it)) {
