@@ -51,6 +51,15 @@ impl ExecHandle {
             None => std::future::pending().await,
         }
     }
+
+    /// Kills the program if it is still there, without waiting for anything.
+    pub(crate) fn kill_now(&self) {
+        if let Some(process) = &self.process {
+            if let Err(error) = process.signal(Signal::Kill) {
+                tracing::warn!(%error, "a program that nobody waits for could not be killed");
+            }
+        }
+    }
 }
 
 /// Where a program stands.

@@ -17,6 +17,7 @@ pub mod exec;
 pub mod logs;
 
 pub mod docker;
+pub mod sim;
 pub mod sandbox;
 
 mod process;

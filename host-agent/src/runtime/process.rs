@@ -25,7 +25,7 @@ impl HostProcess {
     /// still says that its program runs as `pid`; else the number may have been another's.
     pub(crate) fn hold(pid: i32) -> io::Result<Self> {
         let pid = Pid::from_raw(pid).ok_or(io::ErrorKind::InvalidInput)?;
-        let descriptor = AsyncFd::register(pidfd_open(pid, PidfdFlags::NONBLOCK)?)?;
+        let descriptor = watched(pidfd_open(pid, PidfdFlags::NONBLOCK)?)?;
         Ok(Self { pid, descriptor })
     }
 
@@ -50,6 +50,14 @@ impl HostProcess {
             other => Ok(other?),
         }
     }
+}
+
+#[expect(
+    deprecated,
+    reason = "what replaces it is unsafe, for types that lend their descriptor out; this one is owned"
+)]
+fn watched(descriptor: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
+    AsyncFd::new(descriptor)
 }
 
 fn kernel_signal(signal: Signal) -> rustix::process::Signal {

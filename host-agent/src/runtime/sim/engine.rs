@@ -1,0 +1,168 @@
+//! What the simulated engine keeps. Its lock is held for a moment at a time and never while something waits.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Mutex, PoisonError};
+
+use protocol::ids::{HostId, LeaseId};
+use protocol::tunnel::WindowSize;
+use protocol::units::Timestamp;
+use tokio::sync::broadcast;
+
+use super::super::exec::Signal;
+use super::super::logs::LogRecord;
+use super::{
+    Behaviour, Container, ContainerEvent, ContainerId, ContainerSpec, Exit, RunState, Step,
+};
+
+const NOTICES_WAITING_MAX: usize = 1024;
+
+/// Something that watchers and readers hear.
+#[derive(Debug, Clone)]
+pub(super) enum Notice {
+    Event(HostId, ContainerEvent),
+    Written(LeaseId, LogRecord),
+    Down,
+    Up,
+}
+
+#[derive(Debug)]
+pub(super) struct Engine {
+    state: Mutex<State>,
+    notices: broadcast::Sender<Notice>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct State {
+    pub(super) script: BTreeMap<Step, VecDeque<Behaviour>>,
+    pub(super) steps: Vec<(Step, Option<LeaseId>)>,
+    pub(super) starts: BTreeMap<LeaseId, usize>,
+    pub(super) sizes: BTreeMap<String, WindowSize>,
+    pub(super) programs: BTreeMap<String, super::exec::Program>,
+    containers: BTreeMap<LeaseId, (HostId, Container, Vec<LogRecord>)>,
+    is_down: bool,
+}
+
+impl Default for Engine {
+    fn default() -> Self {
+        let (notices, _) = broadcast::channel(NOTICES_WAITING_MAX);
+        Self { state: Mutex::default(), notices }
+    }
+}
+
+impl Engine {
+    pub(super) fn with<T>(&self, read: impl FnOnce(&mut State) -> T) -> T {
+        read(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(super) fn subscribe(&self) -> broadcast::Receiver<Notice> {
+        self.notices.subscribe()
+    }
+
+    fn tell(&self, notice: Notice) {
+        // Nobody may be listening.
+        let _unheard = self.notices.send(notice);
+    }
+
+    pub(super) fn is_down(&self) -> bool {
+        self.with(|state| state.is_down)
+    }
+
+    pub(super) fn set_down(&self, is_down: bool) {
+        self.with(|state| state.is_down = is_down);
+        self.tell(if is_down { Notice::Down } else { Notice::Up });
+    }
+
+    pub(super) fn containers(&self, host: HostId) -> Vec<Container> {
+        self.with(|state| {
+            let all = state.containers.values();
+            all.filter(|(of, ..)| *of == host).map(|(_, container, _)| container.clone()).collect()
+        })
+    }
+
+    pub(super) fn runs(&self, lease: LeaseId) -> bool {
+        self.with(|state| {
+            let found = state.containers.get(&lease);
+            found.is_some_and(|(_, found, _)| matches!(found.state, RunState::Running { .. }))
+        })
+    }
+
+    pub(super) fn create(&self, spec: &ContainerSpec, host: HostId) -> ContainerId {
+        let id = ContainerId(format!("sim-{}", spec.lease));
+        let container = Container {
+            lease: spec.lease,
+            broker: spec.broker,
+            epoch: spec.epoch,
+            run: spec.run,
+            id: id.clone(),
+            state: RunState::Created,
+        };
+        self.with(|state| {
+            state.containers.entry(spec.lease).or_insert((host, container, Vec::new()));
+        });
+        id
+    }
+
+    /// Since when it runs; nothing when it is not there.
+    pub(super) fn start(&self, lease: LeaseId, now: Timestamp) -> Option<Timestamp> {
+        let (host, since, is_new) = self.with(|state| {
+            let (host, container, _) = state.containers.get_mut(&lease)?;
+            let host = *host;
+            if let RunState::Running { since } = container.state {
+                return Some((host, since, false));
+            }
+            container.state = RunState::Running { since: now };
+            *state.starts.entry(lease).or_default() += 1;
+            Some((host, now, true))
+        })?;
+        if is_new {
+            self.tell(Notice::Event(host, ContainerEvent::Started { lease, at: since }));
+        }
+        Some(since)
+    }
+
+    pub(super) fn end(&self, lease: LeaseId, code: i32, out_of_memory: bool, finished: Timestamp) {
+        let ended = self.with(|state| {
+            let (host, container, _) = state.containers.get_mut(&lease)?;
+            let RunState::Running { since } = container.state else { return None };
+            let exit = Exit { code, out_of_memory, started: since, finished };
+            container.state = RunState::Exited(exit);
+            Some((*host, exit))
+        });
+        if let Some((host, exit)) = ended {
+            let exit = Exit { started: Timestamp(0), ..exit };
+            self.tell(Notice::Event(host, ContainerEvent::Died { lease, exit }));
+        }
+    }
+
+    pub(super) fn remove(&self, lease: LeaseId) {
+        if let Some((host, ..)) = self.with(|state| state.containers.remove(&lease)) {
+            self.tell(Notice::Event(host, ContainerEvent::Removed { lease }));
+        }
+    }
+
+    pub(super) fn write(&self, lease: LeaseId, record: LogRecord) {
+        let is_there = self.with(|state| {
+            let found = state.containers.get_mut(&lease);
+            found.map(|(_, _, written)| written.push(record.clone())).is_some()
+        });
+        if is_there {
+            self.tell(Notice::Written(lease, record));
+        }
+    }
+
+    pub(super) fn written(&self, lease: LeaseId) -> Option<Vec<LogRecord>> {
+        self.with(|state| state.containers.get(&lease).map(|(_, _, written)| written.clone()))
+    }
+
+    pub(super) fn exec_code(&self, id: &str) -> Option<i32> {
+        self.with(|state| state.programs.get(id).and_then(super::exec::Program::code))
+    }
+
+    pub(super) fn signal(&self, id: &str, signal: Signal) {
+        self.with(|state| {
+            if let Some(program) = state.programs.get_mut(id) {
+                program.signal(signal);
+            }
+        });
+    }
+}
