@@ -6,11 +6,24 @@
 //!                         ▼
 //!                       core ─▶ protocol's pure half        core never points back
 //! ```
+//!
+//! The program is a thin shell over [`commands::run`]; tests start [`agent::Agent`]s.
 
+pub mod args;
+pub mod commands;
+pub mod exit;
+pub mod printer;
+
+pub mod agent;
 pub mod core;
 
+pub mod access;
 pub mod hardware;
 pub mod journal;
 pub mod runtime;
 
+pub mod admin;
 pub mod clock;
+pub mod config;
+pub mod folder;
+pub mod logs;

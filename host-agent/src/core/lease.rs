@@ -18,7 +18,7 @@
 
 use crate::core::capacity::{Held, Holdings};
 use crate::core::meter::{Meter, Moment};
-use protocol::ids::{BrokerId, Digest, LeaseId, PublicKey, RenterId};
+use protocol::ids::{BrokerId, Digest, LeaseId, RenterId};
 use protocol::lease::{Award, Problem, StopReason, Want};
 use protocol::machine::ContainerNetwork;
 use protocol::offer::Share;
@@ -165,12 +165,6 @@ impl LeaseRecord {
     #[must_use]
     pub fn order_digest(&self) -> Digest {
         self.signed_order.digest()
-    }
-
-    /// Whether `key` may open tunnels to this lease.
-    #[must_use]
-    pub fn admits(&self, key: PublicKey) -> bool {
-        RenterId::from(key) == self.renter || self.order.access.contains(&key)
     }
 
     /// Whether the lease ran longer than its order allows and [`OVERTIME`] besides. Its broker ends it

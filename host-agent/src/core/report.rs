@@ -6,7 +6,7 @@ use crate::core::leases::{Change, Leases};
 use crate::core::meter::Moment;
 use protocol::bounded::List;
 use protocol::ids::LeaseId;
-use protocol::lease::{ContainerState, Grant, Meters, Report, Stage, Want};
+use protocol::lease::{ContainerState, Grant, Meters, Report, Stage};
 use protocol::units::{Bytes, Millis};
 use std::collections::BTreeMap;
 
@@ -103,17 +103,4 @@ fn container_state(record: &LeaseRecord, stages: &Stages) -> ContainerState {
 /// Traffic is not counted yet: the containers of this version reach no network that is sold.
 const fn meters(running: Millis) -> Meters {
     Meters { running, uploaded: Bytes(0), downloaded: Bytes(0) }
-}
-
-/// Whether a lease that is wanted to run does not, or the other way round: its broker hears about it soon.
-#[must_use]
-pub const fn is_settled(record: &LeaseRecord) -> bool {
-    match (&record.state, record.want) {
-        (State::Running { run, .. }, Want::Run(wanted)) => *run == wanted,
-        (State::Stopped { .. } | State::Failed { .. }, Want::Run(_) | Want::Stop)
-        | (State::Gone { .. }, _) => true,
-        (State::Preparing { .. }, _)
-        | (State::Running { .. }, Want::Stop | Want::End)
-        | (State::Stopped { .. } | State::Failed { .. }, Want::End) => false,
-    }
 }

@@ -1,1 +1,200 @@
-//! placeholder while the rest is written
+//! What the rules are tested with: a machine, keys, orders and goals that are signed as real ones are.
+
+mod goals;
+mod model;
+
+use crate::core::award::Standing;
+use crate::core::leases::Leases;
+use crate::core::meter::Moment;
+use crate::core::offer::{Listed, Listing, offers, resources_of};
+use ed25519_dalek::SigningKey;
+use protocol::bounded::{List, Text};
+use protocol::ids::{BootId, BrokerId, HostId, LeaseId, MessageId, OrderId, PublicKey, RenterId};
+use protocol::job::{Job, PinnedImage};
+use protocol::lease::{Award, Goal, LeaseGoal, Want};
+use protocol::machine::{ContainerNetwork, Gpu, Machine};
+use protocol::order::Order;
+use protocol::signed::{Envelope, Signed, Statement};
+use protocol::terms::{ContractKind, Limits, Prices};
+use protocol::units::{
+    BasisPoints, Bytes, MicroUsd, Millis, PricePerGbMonth, PricePerHour, Seconds, Timestamp,
+};
+
+/// When the tests begin: an order signed now is valid for two minutes.
+pub(super) const START: u64 = 1_000_000_000;
+
+pub(super) fn at(seconds: u64) -> Moment {
+    Moment {
+        wall: Timestamp(START + seconds * 1000),
+        monotonic: Millis(5_000 + seconds * 1000),
+        boot: BootId::from_bytes([1; 16]),
+    }
+}
+
+pub(super) fn gpu(uuid: &str) -> Gpu {
+    Gpu {
+        model: Text::cut("NVIDIA Test"),
+        uuid: Text::cut(uuid),
+        vram: Bytes(24 << 30),
+        driver: Text::cut("570.1"),
+        cuda: (12, 8),
+        compute_capability: (8, 9),
+        pcie_generation: 4,
+        pcie_width: 16,
+        power_limit_mw: 450_000,
+    }
+}
+
+pub(super) fn machine(gpus: &[Gpu]) -> Machine {
+    Machine {
+        cpu_model: Text::cut("Test CPU"),
+        architecture: Text::cut("x86_64"),
+        cpu_cores: 8,
+        has_avx: true,
+        ram: Bytes(16 << 30),
+        disk_total: Bytes::from_gb(1000),
+        disk_free: Bytes::from_gb(500),
+        disk_enforced: false,
+        system: Text::cut("Test"),
+        kernel: Text::cut("6.1"),
+        engine: Text::cut("20.10"),
+        runtime: Text::cut("runc 1.1.5"),
+        network: ContainerNetwork::None,
+        gpus: List::first(gpus.iter().cloned()),
+    }
+}
+
+pub(super) fn listing(machine: &Machine) -> Listing {
+    Listing {
+        resources: resources_of(machine),
+        prices: Prices {
+            compute: PricePerHour(350_000),
+            storage: PricePerGbMonth(100_000),
+            ..Prices::default()
+        },
+        limits: Limits {
+            start_within: Seconds(600),
+            duration_max: None,
+            stop_grace: Seconds(10),
+            disk_max: Bytes::from_gb(100),
+        },
+        network: ContainerNetwork::None,
+        cpu_millicores: 8_000,
+        ram: Bytes(16 << 30),
+        listed_at: Timestamp(START),
+    }
+}
+
+/// A host with two GPUs, two brokers and a renter.
+pub(super) struct World {
+    pub(super) host: HostId,
+    pub(super) brokers: [SigningKey; 2],
+    pub(super) renter: SigningKey,
+    pub(super) offers: Vec<Listed>,
+}
+
+pub(super) fn public(key: &SigningKey) -> PublicKey {
+    PublicKey::from_bytes(key.verifying_key().to_bytes())
+}
+
+fn sign<T: Statement>(key: &SigningKey, audience: PublicKey, number: u8, body: T) -> Signed<T> {
+    let envelope = Envelope {
+        audience,
+        message_id: MessageId::from_bytes([number; 16]),
+        issued: Timestamp(START),
+        validity: Seconds(120),
+    };
+    Signed::sign(body, key, envelope).unwrap().signed().clone()
+}
+
+impl World {
+    pub(super) fn new() -> Self {
+        let key = |byte: u8| SigningKey::from_bytes(&[byte; 32]);
+        let machine = machine(&[gpu("GPU-a"), gpu("GPU-b")]);
+        let host = HostId::from(public(&key(9)));
+        Self {
+            host,
+            brokers: [key(1), key(2)],
+            renter: key(3),
+            offers: offers(host, &machine, &listing(&machine), &[]).unwrap(),
+        }
+    }
+
+    pub(super) fn empty(&self) -> Leases {
+        Leases::recovered(self.host, [], [])
+    }
+
+    pub(super) fn broker(&self, broker: usize) -> BrokerId {
+        BrokerId::from(public(&self.brokers[broker]))
+    }
+
+    pub(super) fn standing(&self) -> Standing<'_> {
+        Standing {
+            offers: &self.offers,
+            engine: Ok(()),
+            disk_free: Bytes::from_gb(400),
+            draining: false,
+        }
+    }
+
+    pub(super) fn order(&self, number: u8, offer: usize) -> Order {
+        let listed = &self.offers[offer];
+        Order {
+            id: OrderId::from_bytes([number; 16]),
+            offer: listed.offer.id,
+            terms: listed.terms,
+            kind: ContractKind::OnDemand,
+            name: Text::cut("test-lease"),
+            job: Job {
+                image: PinnedImage { name: Text::cut("127.0.0.1:5000/demo"), sha256: [7; 32] },
+                entrypoint: None,
+                command: None,
+                environment: List::default(),
+            },
+            disk: Bytes::from_gb(10),
+            price_max: PricePerHour(1_000_000),
+            budget: MicroUsd(5_000_000),
+            duration_max: None,
+            access: List::default(),
+        }
+    }
+
+    /// The goal for order `number` of `offer` by `broker`, after `change` of order and award.
+    pub(super) fn changed_goal(
+        &self,
+        broker: usize,
+        number: u8,
+        offer: usize,
+        change: impl FnOnce(&mut Order, &mut Award),
+    ) -> LeaseGoal {
+        let mut order = self.order(number, offer);
+        let broker_id = self.broker(broker);
+        let renter = RenterId::from(public(&self.renter));
+        let listed = &self.offers[offer];
+        let mut award = Award {
+            lease: LeaseId::of_order(broker_id, renter, order.id),
+            order: protocol::ids::Digest::of(b""),
+            offer: (listed.offer.id, listed.terms),
+            renter,
+            host: self.host,
+            prices: listed.offer.prices,
+            fee: BasisPoints(300),
+            number: u64::from(number),
+            matched_at: Timestamp(START),
+        };
+        change(&mut order, &mut award);
+        let order = sign(&self.renter, broker_id.into(), number, order);
+        award.order = order.digest();
+        let lease = award.lease;
+        let award = sign(&self.brokers[broker], self.host.into(), number, award);
+        LeaseGoal { lease, order, award, want: Want::Run(1) }
+    }
+
+    pub(super) fn lease_goal(&self, broker: usize, number: u8, offer: usize, want: Want) -> LeaseGoal {
+        LeaseGoal { want, ..self.changed_goal(broker, number, offer, |_, _| ()) }
+    }
+}
+
+pub(super) fn goal(sequence: u64, leases: Vec<LeaseGoal>) -> Goal {
+    Goal { sequence, started_at: Timestamp(START), leases: List::new(leases).unwrap() }
+}

@@ -1,1 +1,114 @@
-//! placeholder while the rest is written
+//! The journal against crashes, second agents, older and newer files.
+
+use super::{Journal, JournalError, Recovered, peek};
+use crate::core::leases::{Change, Leases};
+use crate::core::tests::{World, at, goal, listing, machine};
+use crate::journal::lock::LockError;
+use protocol::lease::Want;
+use std::path::Path;
+
+/// The change that taking a lease is.
+fn taken(world: &World, number: u8, offer: usize) -> Change {
+    let wanted = world.lease_goal(0, number, offer, Want::Run(1));
+    let goal = goal(1, vec![wanted]);
+    let standing = world.standing();
+    let decision = world.empty().decide_goal(world.broker(0), &goal, &standing, at(1)).unwrap();
+    decision.changes[0].clone()
+}
+
+fn reopened(folder: &Path) -> Recovered {
+    Journal::open(folder).unwrap().1
+}
+
+#[test]
+fn what_was_committed_is_there_after_a_crash() {
+    let folder = tempfile::tempdir().unwrap();
+    let world = World::new();
+    let (mut journal, recovered) = Journal::open(folder.path()).unwrap();
+    assert_eq!(recovered, Recovered::default());
+    let change = taken(&world, 1, 0);
+    journal.commit(std::slice::from_ref(&change)).unwrap();
+    let sold = listing(&machine(&[]));
+    journal.set_listing(Some(&sold)).unwrap();
+    // A crash: nothing is closed. The copy is what a disk would hold.
+    let copy = tempfile::tempdir().unwrap();
+    for entry in std::fs::read_dir(folder.path()).unwrap() {
+        let entry = entry.unwrap();
+        std::fs::copy(entry.path(), copy.path().join(entry.file_name())).unwrap();
+    }
+    let recovered = reopened(copy.path());
+    let Change::Lease(record) = change else { panic!("not a lease") };
+    assert_eq!(recovered.records, [*record.clone()]);
+    assert_eq!(recovered.epochs[0].1, record.state.held()[0].epoch);
+    assert_eq!(recovered.listing, Some(sold));
+    let leases = Leases::recovered(world.host, recovered.epochs, recovered.records);
+    let holder = leases.capacity().holder(&record.state.held()[0].resource);
+    assert_eq!(holder, Some(record.lease));
+}
+
+#[test]
+fn a_journal_cut_in_the_middle_of_a_commit_holds_the_commits_before_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let world = World::new();
+    let (mut journal, _) = Journal::open(folder.path()).unwrap();
+    journal.commit(&[taken(&world, 1, 0)]).unwrap();
+    let wal = folder.path().join("journal.db-wal");
+    let before = std::fs::metadata(&wal).unwrap().len();
+    journal.commit(&[taken(&world, 2, 1)]).unwrap();
+    let after = std::fs::metadata(&wal).unwrap().len();
+    assert!(after > before);
+    for cut in [before, before + 1, before + (after - before) / 2, after - 1] {
+        let copy = tempfile::tempdir().unwrap();
+        let target = copy.path().join("journal.db");
+        std::fs::copy(folder.path().join("journal.db"), &target).unwrap();
+        let bytes = std::fs::read(&wal).unwrap();
+        let kept = usize::try_from(cut).unwrap();
+        std::fs::write(copy.path().join("journal.db-wal"), &bytes[..kept]).unwrap();
+        assert_eq!(reopened(copy.path()).records.len(), 1, "cut at {cut} of {after}");
+    }
+}
+
+#[test]
+fn two_holders_of_one_resource_are_refused_whatever_was_decided() {
+    let folder = tempfile::tempdir().unwrap();
+    let world = World::new();
+    let (mut journal, _) = Journal::open(folder.path()).unwrap();
+    journal.commit(&[taken(&world, 1, 0)]).unwrap();
+    let error = journal.commit(&[taken(&world, 2, 0)]).unwrap_err();
+    assert!(matches!(error, JournalError::Sqlite { .. }), "{error}");
+    drop(journal);
+    assert_eq!(reopened(folder.path()).records.len(), 1);
+}
+
+#[test]
+fn a_second_agent_is_refused_and_told_who_has_the_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = Journal::open(folder.path()).unwrap();
+    let error = Journal::open(folder.path()).unwrap_err();
+    let JournalError::Lock(LockError::Taken { pid, .. }) = &error else { panic!("{error}") };
+    assert_eq!(*pid, Some(std::process::id()));
+    assert!(error.to_string().starts_with("another agent (process "), "{error}");
+    // Reading beside it is allowed.
+    assert_eq!(peek(folder.path()).unwrap(), Some(Recovered::default()));
+    drop(first);
+    Journal::open(folder.path()).unwrap();
+}
+
+#[test]
+fn a_newer_file_is_left_alone_and_no_file_is_no_journal() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(peek(folder.path()).unwrap(), None);
+    let (journal, _) = Journal::open(folder.path()).unwrap();
+    journal.connection.pragma_update(None, "user_version", 99).unwrap();
+    drop(journal);
+    let error = Journal::open(folder.path()).unwrap_err();
+    assert!(matches!(error, JournalError::TooNew { found: 99, known: 1, .. }), "{error}");
+}
+
+#[test]
+fn a_damaged_file_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("journal.db"), vec![7_u8; 8192]).unwrap();
+    let error = Journal::open(folder.path()).unwrap_err();
+    assert!(error.to_string().contains("journal.db"), "{error}");
+}

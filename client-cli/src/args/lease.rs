@@ -1,0 +1,134 @@
+//! The words and flags of the commands about leases one has.
+
+use crate::amounts::{parse_duration, parse_variable};
+use protocol::job::Variable;
+use protocol::units::Seconds;
+
+/// One lease.
+#[derive(Debug, clap::Args)]
+pub(crate) struct NameArgs {
+    /// The lease's name or id, or at least four characters of its beginning
+    pub name: String,
+}
+
+/// Of `feira ls`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct LsArgs {
+    /// Also those that are over
+    #[arg(short, long)]
+    pub all: bool,
+}
+
+/// Of `feira logs`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct LogsArgs {
+    /// Go on as more is written; survives a lost connection
+    #[arg(short, long)]
+    pub follow: bool,
+    /// Nothing older than this, like 10m or 2h
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub since: Option<Seconds>,
+    /// Only so many last lines
+    #[arg(long, value_name = "LINES")]
+    pub tail: Option<u32>,
+    /// Each line with its time
+    #[arg(short, long)]
+    pub timestamps: bool,
+    /// The lease's name or id
+    pub name: String,
+}
+
+/// Of `feira exec`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ExecArgs {
+    /// Accepted for those used to docker; standard input is always passed on
+    #[arg(short, long)]
+    pub interactive: bool,
+    /// With a terminal, even if this program has none
+    #[arg(short, long, conflicts_with = "no_tty")]
+    pub tty: bool,
+    /// Without a terminal, even if this program has one
+    #[arg(short = 'T', long)]
+    pub no_tty: bool,
+    /// A variable for the program, like NAME=value (can be repeated)
+    #[arg(short, long, value_name = "K=V", value_parser = parse_variable)]
+    pub env: Vec<Variable>,
+    /// The lease's name or id
+    pub name: String,
+    /// The program and its arguments
+    #[arg(
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "COMMAND"
+    )]
+    pub command: Vec<String>,
+}
+
+/// Of `feira shell`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ShellArgs {
+    /// The lease's name or id
+    pub name: String,
+}
+
+/// Of `feira stop`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct StopArgs {
+    /// Names or ids of leases
+    #[arg(required = true, value_name = "NAME")]
+    pub names: Vec<String>,
+}
+
+/// Of `feira resume`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ResumeArgs {
+    /// Do not wait until it runs
+    #[arg(short, long)]
+    pub detach: bool,
+    /// The lease's name or id
+    pub name: String,
+}
+
+/// Of `feira end`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct EndArgs {
+    /// Do not ask
+    #[arg(short, long)]
+    pub yes: bool,
+    /// Say what would be ended, and end nothing
+    #[arg(short = 'n', long)]
+    pub dry_run: bool,
+    /// Names or ids of leases
+    #[arg(required = true, value_name = "NAME")]
+    pub names: Vec<String>,
+}
+
+/// Of `feira wait`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct WaitArgs {
+    /// The lease's name or id
+    pub name: String,
+    /// What to wait for
+    #[arg(
+        long = "for",
+        value_enum,
+        default_value = "ready",
+        value_name = "STATE"
+    )]
+    pub until: WaitFor,
+    /// How long to wait, like 90s or 10m
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "10m")]
+    pub timeout: Seconds,
+}
+
+/// What `feira wait` waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum WaitFor {
+    /// The container runs
+    Ready,
+    /// It does not run, its disk is kept
+    Stopped,
+    /// It and its disk are gone
+    Ended,
+}

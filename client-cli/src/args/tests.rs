@@ -1,0 +1,145 @@
+//! What command lines are read as.
+
+use super::*;
+use clap::{CommandFactory, Parser};
+use protocol::units::{PricePerHour, Seconds};
+
+fn read(words: &[&str]) -> Arguments {
+    Arguments::try_parse_from(words).unwrap()
+}
+
+fn rent(words: &[&str]) -> RentArgs {
+    let Command::Rent(rent) = read(words).command else {
+        panic!("{words:?}")
+    };
+    *rent
+}
+
+#[test]
+fn the_definition_is_consistent() {
+    Arguments::command().debug_assert();
+}
+
+#[test]
+fn flags_for_all_work_before_and_after_the_command() {
+    for words in [["feira", "--json", "ls"], ["feira", "ls", "--json"]] {
+        assert!(read(&words).everywhere.json);
+    }
+    let tsv = read(&["feira", "ls", "-o", "tsv"]).everywhere.output;
+    assert_eq!(tsv, Some(Format::Tsv));
+}
+
+#[test]
+fn an_offer_and_an_expression_are_told_apart() {
+    let offer = rent(&["feira", "rent", "o-7k3f", "--image", "debian"]);
+    assert_eq!(offer.offer(), Some("o-7k3f"));
+    let filter = rent(&[
+        "feira",
+        "rent",
+        "gpu_name=H100",
+        "dph<3",
+        "--image",
+        "debian",
+    ]);
+    assert_eq!(filter.offer(), None);
+    assert_eq!(filter.filter.expression, ["gpu_name=H100", "dph<3"]);
+}
+
+#[test]
+fn the_command_of_a_rent_is_what_follows_the_dashes() {
+    let rent = rent(&[
+        "feira",
+        "rent",
+        "o-7k3f",
+        "--image",
+        "debian",
+        "--max-price",
+        "0.40",
+        "--budget",
+        "3",
+        "--for",
+        "90m",
+        "-e",
+        "A=1",
+        "--yes",
+        "--",
+        "sh",
+        "-c",
+        "echo --yes",
+    ]);
+    assert_eq!(rent.command, ["sh", "-c", "echo --yes"]);
+    assert_eq!(rent.filter.max_price, Some(PricePerHour(400_000)));
+    assert_eq!(rent.budget, Some(MicroUsd(3_000_000)));
+    assert_eq!(rent.duration_max(), Some(Seconds(5400)));
+    assert!(rent.yes);
+}
+
+#[test]
+fn hours_and_a_time_exclude_each_other() {
+    let words = [
+        "feira",
+        "rent",
+        "o-7k3f",
+        "--image",
+        "i",
+        "--for",
+        "1h",
+        "--max-hours",
+        "2",
+    ];
+    assert!(Arguments::try_parse_from(words).is_err());
+    let hours = rent(&[
+        "feira",
+        "rent",
+        "o-7k3f",
+        "--image",
+        "i",
+        "--max-hours",
+        "2",
+    ]);
+    assert_eq!(hours.duration_max(), Some(Seconds(7200)));
+}
+
+#[test]
+fn exec_takes_its_command_with_and_without_dashes() {
+    let lines: [&[&str]; 2] = [
+        &["feira", "exec", "-it", "brave-otter", "ls", "-l"],
+        &["feira", "exec", "-it", "brave-otter", "--", "ls", "-l"],
+    ];
+    for words in lines {
+        let Command::Exec(exec) = read(words).command else {
+            panic!("{words:?}")
+        };
+        assert_eq!(
+            (exec.name.as_str(), exec.command),
+            ("brave-otter", vec!["ls".into(), "-l".into()])
+        );
+        assert!(exec.interactive && exec.tty);
+    }
+}
+
+#[test]
+fn ending_has_the_words_people_bring() {
+    for word in ["end", "destroy", "terminate", "down", "rm"] {
+        let Command::End(end) = read(&["feira", word, "a", "b", "--yes"]).command else {
+            panic!("{word}");
+        };
+        assert_eq!(end.names, ["a", "b"]);
+    }
+}
+
+#[test]
+fn abbreviations_are_not_guessed() {
+    assert!(Arguments::try_parse_from(["feira", "sea"]).is_err());
+    assert!(Arguments::try_parse_from(["feira", "ls", "--js"]).is_err());
+}
+
+#[test]
+fn a_receipt_is_shown_or_verified() {
+    let Command::Receipt(receipt) = read(&["feira", "receipt", "verify", "r.json"]).command else {
+        panic!();
+    };
+    assert_eq!(receipt.words, ["verify", "r.json"]);
+    assert!(Arguments::try_parse_from(["feira", "receipt"]).is_err());
+    assert!(Arguments::try_parse_from(["feira", "receipt", "--verify", "r.json"]).is_ok());
+}

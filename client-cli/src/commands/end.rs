@@ -1,0 +1,153 @@
+//! `feira end`: ends leases and deletes their disks. Every name is checked before the first is ended.
+
+use crate::args::EndArgs;
+use crate::ask;
+use crate::context::{Context, lease_of};
+use crate::exit::Exit;
+use crate::failure::{Code, Failure};
+use crate::follow::{Until, follow};
+use crate::names::{self, Match};
+use crate::view::{Held, lease_listing, lease_object};
+use protocol::lease::Phase;
+use protocol::message::{BrokerRequest, LeaseScope};
+use protocol::order::{LeaseAction, LeaseCommand};
+use std::time::Duration;
+
+/// How long the host may take to say that all is gone; afterwards the lease is still closing.
+const GONE_WITHIN: Duration = Duration::from_secs(30);
+
+/// Runs the command.
+pub(crate) async fn run(context: &Context, arguments: &EndArgs) -> Result<Exit, Failure> {
+    let may_go_on = arguments.yes || arguments.dry_run || context.settings.may_ask;
+    if !may_go_on {
+        let names = arguments.names.join(" ");
+        let what =
+            format!("ending {names} deletes its disk and needs a yes, and there is no terminal");
+        return Err(Failure::new(Code::NeedsYes, what).help(format!("feira end {names} --yes")));
+    }
+    let leases = all_of(context, &arguments.names).await?;
+    if arguments.dry_run {
+        let held: Vec<Held> = leases.into_iter().map(|(held, _)| held).collect();
+        context
+            .printer
+            .list(&lease_listing(&held, context.now(), false))?;
+        return Ok(Exit::Done);
+    }
+    agree(context, arguments, &leases)?;
+    for (held, _) in &leases {
+        end(context, held).await?;
+    }
+    Ok(Exit::Done)
+}
+
+/// All leases that were named; none is touched when one of the names is wrong.
+pub(crate) async fn all_of(
+    context: &Context,
+    names: &[String],
+) -> Result<Vec<(Held, Match)>, Failure> {
+    let open = context.leases(LeaseScope::Open).await?;
+    let mut found: Vec<(Held, Match)> = Vec::new();
+    for typed in names {
+        let (held, how) = match names::resolve(typed, &open) {
+            Ok((held, how)) => (held.clone(), how),
+            Err(failure) if failure.code() == Code::NoSuchLease => {
+                context.lease_and_match(typed).await?
+            }
+            Err(failure) => return Err(failure),
+        };
+        if !found.iter().any(|(known, _)| known.view.id == held.view.id) {
+            found.push((held, how));
+        }
+    }
+    Ok(found)
+}
+
+/// Gets a yes. `--yes` is one for whole names and ids only: a beginning could mean another lease tomorrow.
+fn agree(context: &Context, arguments: &EndArgs, leases: &[(Held, Match)]) -> Result<(), Failure> {
+    let begun = leases.iter().find(|(_, how)| *how == Match::Beginning);
+    if arguments.yes {
+        return match begun {
+            None => Ok(()),
+            Some((held, _)) => {
+                let what = "--yes wants the whole name or id of what it deletes";
+                Err(Failure::new(Code::NeedsYes, what)
+                    .help(format!("feira end {} --yes", held.view.name)))
+            }
+        };
+    }
+    let held: Vec<Held> = leases.iter().map(|(held, _)| held.clone()).collect();
+    for held in &held {
+        context.printer.say(&format!(
+            "{} ({}): {}, {} of disk will be deleted, {} charged so far",
+            held.view.name,
+            held.view.id.short(),
+            held.view.phase.word(),
+            held.view.disk,
+            held.view.charged.total()
+        ));
+    }
+    let question = match held.as_slice() {
+        [only] => format!("End {} and delete its disk?", only.view.name),
+        several => format!("End {} leases and delete their disks?", several.len()),
+    };
+    if ask::confirm(context, &question)? {
+        Ok(())
+    } else {
+        Err(ask::declined())
+    }
+}
+
+async fn end(context: &Context, held: &Held) -> Result<(), Failure> {
+    let name = &held.view.name;
+    if let Phase::Closed(_) = held.view.phase {
+        context.printer.say(&format!("{name} is over already"));
+        return Ok(());
+    }
+    let closing = command(context, held, LeaseAction::End).await?;
+    let gone = follow(context, &closing, Until::Gone, |_| ());
+    // The host settles its last seconds when the container is gone; the end itself does not wait for it.
+    let now = match tokio::time::timeout(GONE_WITHIN, gone).await {
+        Ok(now) => now?,
+        Err(_) => closing,
+    };
+    if !context.printer.format().is_for_people() {
+        return context.printer.object(&lease_object(&now, context.now()));
+    }
+    let charged = now.view.charged.total();
+    let how = if matches!(now.view.phase, Phase::Closed(_)) {
+        format!("ended, container and disk are gone; {charged} charged")
+    } else {
+        format!("ended; {charged} charged so far, the host has still to say that it is gone")
+    };
+    context.printer.done(&format!("{name} is {how}"));
+    context.printer.hint(&format!("  feira receipt {name}"));
+    Ok(())
+}
+
+/// Signs and sends one command about a lease.
+pub(crate) async fn command(
+    context: &Context,
+    held: &Held,
+    action: LeaseAction,
+) -> Result<Held, Failure> {
+    let signed = context.sign(
+        held.broker,
+        LeaseCommand {
+            lease: held.view.id,
+            action,
+        },
+    )?;
+    let request = BrokerRequest::Command(signed.signed().clone());
+    let reply = context
+        .session()
+        .await?
+        .ask(held.broker, &request)
+        .await
+        .map_err(|failure| {
+            if failure.code() == Code::WrongPhase {
+                return failure.help(format!("see how it stands: feira show {}", held.view.name));
+            }
+            failure
+        })?;
+    lease_of(held.broker, reply)
+}

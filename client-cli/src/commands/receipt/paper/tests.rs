@@ -1,0 +1,175 @@
+//! Honest receipts are read; every way of changing one is noticed.
+
+use super::*;
+use crate::fixtures::{lease, prices};
+use ed25519_dalek::SigningKey;
+use protocol::bounded::Text;
+use protocol::ids::{Digest, MessageId};
+use protocol::job::PinnedImage;
+use protocol::lease::{EndCause, Meters, Phase};
+use protocol::signed::{ANYONE, Envelope};
+use protocol::units::{BasisPoints, Seconds, Timestamp};
+use protocol::usage::{Amounts, Usage};
+
+/// M1 of the market's rules without its traffic: 5400 s at $0.40/h, 50 GB at $0.10; fee 10 %.
+fn receipt() -> Receipt {
+    let view = lease(1, "brave-otter", Phase::Running).view;
+    Receipt {
+        lease: view.id,
+        name: view.name,
+        renter: view.renter,
+        host: view.host,
+        offer: view.offer,
+        kind: view.kind,
+        image: PinnedImage {
+            name: Text::new("docker.io/library/debian").unwrap(),
+            sha256: [4; 32],
+        },
+        disk: Bytes::from_gb(50),
+        prices: prices(),
+        ordered_at: Timestamp(1_796_000_000_000),
+        started_at: Some(Timestamp(1_796_000_010_000)),
+        ended: Some((Timestamp(1_796_005_410_000), EndCause::Renter)),
+        usage: Usage {
+            running: Millis(5_400_000),
+            stored: Millis(5_400_000),
+            ..Usage::default()
+        },
+        amounts: Amounts {
+            compute: MicroUsd(600_000),
+            storage: MicroUsd(10_416),
+            ..Amounts::default()
+        },
+        total: MicroUsd(610_416),
+        budget: MicroUsd(5_000_000),
+        fee_rate: BasisPoints(1000),
+        fee: MicroUsd(61_041),
+        host_share: MicroUsd(549_375),
+        meters: Meters {
+            running: Millis(5_400_100),
+            ..Meters::default()
+        },
+        report: Some(Digest::of(b"report")),
+        order: Digest::of(b"order"),
+        grant: Some(Digest::of(b"grant")),
+    }
+}
+
+fn sign(receipt: Receipt) -> Signed<Receipt> {
+    let envelope = Envelope {
+        audience: ANYONE,
+        message_id: MessageId::from_bytes([9; 16]),
+        issued: Timestamp(1_796_005_411_000),
+        validity: Seconds(60),
+    };
+    let key = SigningKey::from_bytes(&[7; 32]);
+    Signed::sign(receipt, &key, envelope)
+        .unwrap()
+        .signed()
+        .clone()
+}
+
+fn file() -> Value {
+    Paper::of(&sign(receipt())).unwrap().json()
+}
+
+fn refusal(file: &Value) -> (Code, String) {
+    let failure = Paper::read(&file.to_string()).unwrap_err();
+    (failure.code(), failure.what().to_owned())
+}
+
+#[test]
+fn an_honest_receipt_is_read_from_its_file() {
+    let paper = Paper::read(&format!("{:#}", file())).unwrap();
+    assert_eq!(paper.receipt(), &receipt());
+    let key = SigningKey::from_bytes(&[7; 32]).verifying_key().to_bytes();
+    assert_eq!(paper.signer(), PublicKey::from_bytes(key));
+    let json = paper.json();
+    assert_eq!(json["total_usd"], "0.610416");
+    assert_eq!(json["final"], true);
+    let lines = paper.lines();
+    let total = lines.iter().find(|(label, _)| label == "Total").unwrap();
+    assert_eq!(total.1, "$0.610416 of at most $5.00");
+}
+
+#[test]
+fn every_readable_field_is_held_to_what_was_signed() {
+    let honest = file();
+    for name in honest
+        .as_object()
+        .unwrap()
+        .keys()
+        .filter(|name| *name != "schema")
+    {
+        let mut changed = honest.clone();
+        changed[name] = Value::String("00".into());
+        assert!(
+            Paper::read(&changed.to_string()).is_err(),
+            "{name} was changed unnoticed"
+        );
+        changed.as_object_mut().unwrap().remove(name);
+        assert!(
+            Paper::read(&changed.to_string()).is_err(),
+            "{name} was removed unnoticed"
+        );
+    }
+    let mut added = honest;
+    added["discount_usd"] = "1.000000".into();
+    assert_eq!(refusal(&added).0, Code::ReceiptWrong);
+}
+
+#[test]
+fn a_changed_total_names_itself() {
+    let mut changed = file();
+    changed["total_usd"] = "0.010416".into();
+    let (code, what) = refusal(&changed);
+    assert_eq!(code, Code::ReceiptWrong);
+    assert!(
+        what.contains("'total_usd' says \"0.010416\", but \"0.610416\" was signed"),
+        "{what}"
+    );
+}
+
+#[test]
+fn every_flipped_bit_of_the_signed_part_is_noticed() {
+    let honest = file();
+    let bytes = from_hexadecimal(honest["signed"].as_str().unwrap()).unwrap();
+    for index in 0..bytes.len() {
+        let mut flipped = bytes.clone();
+        flipped[index] ^= 1;
+        let mut changed = honest.clone();
+        changed["signed"] = Value::String(hexadecimal(&flipped));
+        assert_eq!(refusal(&changed).0, Code::ReceiptWrong, "byte {index}");
+    }
+}
+
+#[test]
+fn a_signed_lie_is_still_a_lie() {
+    // One micro-dollar more than 5400 s cost, signed by the broker all the same.
+    let mut lie = receipt();
+    lie.amounts.compute = MicroUsd(600_001);
+    lie.total = MicroUsd(610_417);
+    let failure = Paper::of(&sign(lie)).unwrap_err();
+    assert_eq!(failure.code(), Code::ReceiptWrong);
+    assert!(failure.what().contains("compute"), "{}", failure.what());
+    let mut longer = receipt();
+    longer.meters.running = Millis(5_399_999);
+    assert!(Paper::of(&sign(longer)).is_err());
+}
+
+#[test]
+fn other_files_are_no_receipts() {
+    for text in [
+        "",
+        "{}",
+        "[1]",
+        "{\"schema\":\"feira.receipt/1\"}",
+        "{\"schema\":\"other/1\"}",
+    ] {
+        assert_eq!(
+            Paper::read(text).unwrap_err().code(),
+            Code::NotAReceipt,
+            "{text}"
+        );
+    }
+}

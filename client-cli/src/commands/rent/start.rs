@@ -1,0 +1,123 @@
+//! Watches a lease start: stages, Ctrl-C, and what is said at the end.
+
+use super::place::Placed;
+use crate::commands::end::command;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::{Code, Failure};
+use crate::follow::{Until, follow};
+use crate::stages::{Stages, in_seconds};
+use crate::view::{Held, lease_object, phase_in_words};
+use protocol::lease::Phase;
+use protocol::order::LeaseAction;
+use protocol::units::Millis;
+use std::cell::RefCell;
+use tokio::signal::unix::{SignalKind, signal};
+
+/// Watches the start of a new lease, and shows it.
+pub(super) async fn finish(
+    context: &Context,
+    placed: Placed,
+    detach: bool,
+) -> Result<Exit, Failure> {
+    let Placed { held, pending } = placed;
+    if detach {
+        show(context, &held, None)?;
+        pending.finish();
+        return Ok(Exit::Done);
+    }
+    let outcome = watch_start(context, &held).await;
+    // While the broker does not answer the outcome is not known, and the next run goes on from the file.
+    let is_known = outcome
+        .as_ref()
+        .err()
+        .is_none_or(|failure| failure.code() != Code::BrokerFailed);
+    if is_known {
+        pending.finish();
+    }
+    outcome
+}
+
+/// Watches a lease start, shows its stages and at last itself. The first Ctrl-C says what it means, the
+/// second ends the lease.
+pub(crate) async fn watch_start(context: &Context, held: &Held) -> Result<Exit, Failure> {
+    let mut interrupts = signal(SignalKind::interrupt())
+        .map_err(|error| Failure::new(Code::Bug, format!("no signals: {error}")))?;
+    let stages = RefCell::new(Stages::begin(&context.printer));
+    let (outcome, took) = {
+        let following = follow(context, held, Until::Started, |view| {
+            stages.borrow_mut().show(view)
+        });
+        tokio::pin!(following);
+        let mut pressed = false;
+        let outcome = loop {
+            tokio::select! {
+                outcome = &mut following => break outcome,
+                _ = interrupts.recv() => {
+                    if pressed {
+                        return end_now(context, held).await;
+                    }
+                    pressed = true;
+                    let name = &held.view.name;
+                    stages.borrow().beside(&format!(
+                        "The host is still at it. Ctrl-C again ends the lease; or let it go on: feira show {name}"
+                    ));
+                }
+            }
+        };
+        (outcome, stages.borrow().elapsed())
+    };
+    stages.borrow_mut().clear();
+    let now = outcome?;
+    match &now.view.phase {
+        Phase::Closing(cause) | Phase::Closed(cause) => return Err(Failure::of_end(cause)),
+        Phase::Paused(_) => context.printer.warn(&format!(
+            "{} started and is {}; its disk is kept and billed",
+            now.view.name,
+            phase_in_words(&now.view.phase)
+        )),
+        Phase::Offered | Phase::Accepted | Phase::Preparing | Phase::Running | Phase::Suspect => {}
+    }
+    show(context, &now, Some(took))?;
+    Ok(Exit::Done)
+}
+
+/// Ends a lease whose start was interrupted twice.
+async fn end_now(context: &Context, held: &Held) -> Result<Exit, Failure> {
+    command(context, held, LeaseAction::End).await?;
+    let what = format!(
+        "interrupted; {} was ended, nothing was billed for starting",
+        held.view.name
+    );
+    Err(Failure::new(Code::Interrupted, what))
+}
+
+/// The answer: for people a sentence and what to type next, for programs the lease.
+fn show(context: &Context, held: &Held, took: Option<Millis>) -> Result<(), Failure> {
+    let printer = &context.printer;
+    let (name, id) = (&held.view.name, held.view.id.short());
+    if !printer.format().is_for_people() {
+        return printer.object(&lease_object(held, context.now()));
+    }
+    match took {
+        Some(took) if held.view.phase == Phase::Running => {
+            printer.line(&format!("Ready in {}: {name} ({id})", in_seconds(took)))?;
+            printer.hint(&format!(
+                "\n  feira shell {name}      feira logs -f {name}      feira end {name}"
+            ));
+        }
+        Some(_) => {
+            printer.line(&format!("{}: {name} ({id})", held.view.phase.word()))?;
+            printer.hint(&format!(
+                "\n  feira logs {name}      feira resume {name}      feira end {name}"
+            ));
+        }
+        None => {
+            printer.line(&format!("Ordered: {name} ({id})"))?;
+            printer.hint(&format!(
+                "\n  feira wait {name} --for ready      feira show {name}"
+            ));
+        }
+    }
+    Ok(())
+}

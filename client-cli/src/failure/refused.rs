@@ -1,0 +1,225 @@
+//! What a refusal of a broker, a host or a registry means to the person who typed the command.
+
+use super::{Code, Failure};
+use crate::view::clock_time;
+use protocol::lease::{EndCause, Problem, ProblemKind, RefusalReason, Stage};
+use protocol::message::Rejection;
+use protocol::net::IdentityError;
+use protocol::tunnel::TunnelRefusal;
+use protocol::units::Timestamp;
+
+impl Failure {
+    /// A broker said no. `now` is this machine's clock, for refusals that are about time.
+    pub(crate) fn of_rejection(rejection: &Rejection, now: Timestamp) -> Self {
+        let what = rejection.to_string();
+        match rejection {
+            Rejection::NotNow {
+                now: theirs,
+                detail,
+            } => clocks_differ(detail, now, *theirs),
+            Rejection::Malformed(_) => {
+                Self::new(Code::BadReply, what).help("compare the versions: feira doctor")
+            }
+            Rejection::BadSignature(_) | Rejection::WrongAudience | Rejection::NotTheSigner => {
+                Self::new(Code::SignatureRefused, what)
+            }
+            Rejection::OfferGone => {
+                Self::new(Code::OfferGone, what).help("see what there is: feira search")
+            }
+            Rejection::OfferChanged => {
+                Self::new(Code::OfferChanged, what).help("see it again: feira search")
+            }
+            Rejection::OfferTaken => Self::new(Code::OfferTaken, what)
+                .help("see what there is: feira search")
+                .help("or let feira choose: feira rent --max-price … --image …"),
+            Rejection::HostGone => {
+                Self::new(Code::HostGone, what).help("take another: feira search")
+            }
+            Rejection::PriceAboveLimit { price, .. } => Self::new(Code::PriceAboveLimit, what)
+                .help(format!(
+                    "raise the ceiling: --max-price {}",
+                    dollars(*price)
+                )),
+            Rejection::NotEnoughMoney { .. } => Self::new(Code::NotEnoughMoney, what)
+                .help("see what there is, and how to top up: feira balance")
+                .help("or lower what is held: --budget"),
+            Rejection::DiskTooLarge { allowed, .. } => Self::new(Code::BeyondOffer, what)
+                .help(format!("ask for less: --disk {}", allowed.gb())),
+            Rejection::TooLong { allowed, .. } => Self::new(Code::BeyondOffer, what)
+                .help(format!("ask for less: --for {}h", allowed.0 / 3600)),
+            Rejection::NameTaken(_) => Self::new(Code::NameTaken, what)
+                .help("choose another with --name, or leave --name out"),
+            Rejection::UnknownLease => {
+                Self::new(Code::NoSuchLease, what).help("see all: feira ls --all")
+            }
+            Rejection::WrongPhase(_) => Self::new(Code::WrongPhase, what),
+            Rejection::ResourceTaken => Self::new(Code::ResourceTaken, what)
+                .help("try again later, or end it and rent elsewhere: feira search"),
+            Rejection::BadValue { .. } | Rejection::IdReused | Rejection::Replayed => {
+                Self::new(Code::OrderRefused, what)
+            }
+            Rejection::TooMany(_) | Rejection::ShuttingDown | Rejection::Busy => {
+                Self::new(Code::Busy, what)
+            }
+        }
+    }
+
+    /// A host refused a tunnel.
+    pub(crate) fn of_tunnel_refusal(refusal: &TunnelRefusal, name: &str) -> Self {
+        let what = refusal.to_string();
+        match refusal {
+            TunnelRefusal::NotRunning => Self::new(Code::NotRunning, what).help(format!(
+                "see why: feira show {name}      start it: feira resume {name}"
+            )),
+            TunnelRefusal::CommandUnknown(_) | TunnelRefusal::NoShell => {
+                Self::new(Code::CommandUnknown, what)
+            }
+            TunnelRefusal::BadRequest(_)
+            | TunnelRefusal::UnknownLease
+            | TunnelRefusal::EngineFailed(_)
+            | TunnelRefusal::LogsGone(_)
+            | TunnelRefusal::TooMany => Self::new(Code::TunnelRefused, what),
+        }
+    }
+
+    /// A lease ended instead of running.
+    pub(crate) fn of_end(cause: &EndCause) -> Self {
+        let what = end_in_words(cause);
+        match cause {
+            EndCause::Refused(RefusalReason::Taken) => Self::new(Code::OfferTaken, what)
+                .help("nothing was billed; see what there is: feira search"),
+            EndCause::Refused(RefusalReason::OfferChanged) => Self::new(Code::OfferChanged, what)
+                .help("nothing was billed; see it again: feira search"),
+            EndCause::Refused(_) => Self::new(Code::HostRefused, what)
+                .help("nothing was billed; take another: feira search"),
+            EndCause::NotAccepted | EndCause::NotStarted => Self::new(Code::NotStarted, what)
+                .help("nothing was billed; take another: feira search"),
+            EndCause::Failed(problem) => {
+                Self::new(Code::StartFailed, what).help(advice(problem.kind))
+            }
+            EndCause::Renter
+            | EndCause::Budget
+            | EndCause::Duration
+            | EndCause::DiskExpired
+            | EndCause::HostLost
+            | EndCause::Host(_)
+            | EndCause::Operator => Self::new(Code::LeaseEnded, what),
+        }
+    }
+}
+
+impl From<IdentityError> for Failure {
+    fn from(error: IdentityError) -> Self {
+        let what = match std::error::Error::source(&error) {
+            Some(source) => format!("{error}: {source}"),
+            None => error.to_string(),
+        };
+        match error {
+            IdentityError::Missing { path } => Self::new(
+                Code::NoKey,
+                format!("there is no key at {}", path.display()),
+            )
+            .help("make one: feira init"),
+            IdentityError::TooWide { path, allowed, .. } => Self::new(Code::KeyUnsafe, what)
+                .help(format!("chmod {allowed:04o} {}", path.display())),
+            IdentityError::Exists { .. }
+            | IdentityError::WrongOwner { .. }
+            | IdentityError::Encrypted { .. }
+            | IdentityError::WrongKind { .. }
+            | IdentityError::NotAKey { .. }
+            | IdentityError::Io { .. } => Self::new(Code::KeyUnsafe, what),
+        }
+    }
+}
+
+fn clocks_differ(detail: &str, ours: Timestamp, theirs: Timestamp) -> Failure {
+    let apart = ours.since(theirs).0.max(theirs.since(ours).0);
+    let side = if ours > theirs { "ahead of" } else { "behind" };
+    let what = format!(
+        "this machine's clock says {}, the broker's says {}: {} {side} it ({detail})",
+        clock_time(ours),
+        clock_time(theirs),
+        protocol::units::Millis(apart).seconds(),
+    );
+    Failure::new(Code::ClockOff, what)
+        .help("set this machine's clock: timedatectl set-ntp true      check: feira doctor")
+}
+
+fn dollars(amount: protocol::units::MicroUsd) -> String {
+    amount.to_string().trim_start_matches('$').to_owned()
+}
+
+/// Why a lease ended, as a sentence.
+pub(crate) fn end_in_words(cause: &EndCause) -> String {
+    match cause {
+        EndCause::Renter => "you ended it".to_owned(),
+        EndCause::Budget => "it reached its budget".to_owned(),
+        EndCause::Duration => "it reached its longest duration".to_owned(),
+        EndCause::DiskExpired => "its disk was kept as long as it could be".to_owned(),
+        EndCause::Refused(reason) => format!("the host refused it: {}", refusal_in_words(reason)),
+        EndCause::NotAccepted => "the host did not accept it in time".to_owned(),
+        EndCause::NotStarted => "the host did not start it in time".to_owned(),
+        EndCause::Failed(problem) => problem_in_words(problem),
+        EndCause::HostLost => "the host was not heard for too long".to_owned(),
+        EndCause::Host(detail) => format!("the host ended it: {detail}"),
+        EndCause::Operator => "the broker's operator ended it".to_owned(),
+    }
+}
+
+fn refusal_in_words(reason: &RefusalReason) -> String {
+    match reason {
+        RefusalReason::Taken => "it is held by another lease".to_owned(),
+        RefusalReason::OfferChanged => "it does not offer this on these terms any more".to_owned(),
+        RefusalReason::UnknownBroker => "it does not list with this broker".to_owned(),
+        RefusalReason::BadOrder(detail) => format!("the order does not verify: {detail}"),
+        RefusalReason::Draining => "it takes no new leases now".to_owned(),
+        RefusalReason::EngineDown(detail) => format!("its container engine is down: {detail}"),
+        RefusalReason::DiskFull => "it has not enough free disk now".to_owned(),
+    }
+}
+
+/// What went wrong at a start, as a sentence.
+pub(crate) fn problem_in_words(problem: &Problem) -> String {
+    let stage = stage_in_words(problem.stage);
+    let kind = match problem.kind {
+        ProblemKind::ImageUnknown => "the registry does not know the image",
+        ProblemKind::ImageRefused => "the registry wants a login",
+        ProblemKind::DigestMismatch => "what came is not what the digest names",
+        ProblemKind::ImageTooBig => "the image is too large for the disk",
+        ProblemKind::CommandUnknown => "the command is not in the image",
+        ProblemKind::ImageUnusable => "the image's settings cannot be run safely",
+        ProblemKind::RegistryDown => "the registry does not answer the host",
+        ProblemKind::EngineFailed => "the container engine failed",
+        ProblemKind::GpuUnavailable => "the GPU could not be given to the container",
+    };
+    if problem.detail.is_empty() {
+        return format!("{stage}: {kind}");
+    }
+    format!("{stage}: {kind}: {}", problem.detail)
+}
+
+const fn stage_in_words(stage: Stage) -> &'static str {
+    match stage {
+        Stage::Granting => "while the host took the lease",
+        Stage::Pulling => "while pulling the image",
+        Stage::Creating => "while making the container",
+        Stage::Starting => "while starting the container",
+    }
+}
+
+const fn advice(kind: ProblemKind) -> &'static str {
+    match kind {
+        ProblemKind::ImageUnknown | ProblemKind::ImageRefused => {
+            "nothing was billed; check the image's name, and that it can be pulled without a login"
+        }
+        ProblemKind::DigestMismatch => "nothing was billed; do not use this registry",
+        ProblemKind::ImageTooBig => "nothing was billed; ask for more: --disk GB",
+        ProblemKind::CommandUnknown => {
+            "nothing was billed; give a command that the image has: feira rent … -- COMMAND"
+        }
+        ProblemKind::ImageUnusable => "nothing was billed; build the image without that setting",
+        ProblemKind::RegistryDown | ProblemKind::EngineFailed | ProblemKind::GpuUnavailable => {
+            "nothing was billed; try another offer: feira search"
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! What the owner's commands and the agent say to each other: closed enums, one JSON object a line. Amounts
+//! and times are texts for people and programs alike; `--json` prints them as they are.
+
+use crate::core::offer::Listing;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Longest line that the agent reads.
+pub const REQUEST_BYTES_MAX: u64 = 64 * 1024;
+/// Longest line that it writes.
+pub const REPLY_BYTES_MAX: u64 = 4 * 1024 * 1024;
+
+/// What an owner asks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "ask", content = "with", rename_all = "snake_case", deny_unknown_fields)]
+pub enum AdminRequest {
+    /// What are you doing?
+    Status,
+    /// Which leases do you have?
+    Leases,
+    /// What did I earn?
+    Earnings,
+    /// What do you say you offer?
+    Offers,
+    /// Offer this from now on.
+    List(Box<Listing>),
+    /// Offer nothing from now on.
+    Unlist,
+}
+
+/// What the agent answers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "answer", content = "with", rename_all = "snake_case")]
+pub enum AdminReply {
+    /// To [`AdminRequest::Status`].
+    Status(Box<Status>),
+    /// To [`AdminRequest::Leases`].
+    Leases(Vec<LeaseRow>),
+    /// To [`AdminRequest::Earnings`].
+    Earnings(Vec<EarningsRow>),
+    /// To [`AdminRequest::Offers`], and to a new listing.
+    Offers(Vec<OfferRow>),
+    /// Done.
+    Done,
+    /// No, because.
+    Refused(String),
+}
+
+/// What a running agent is doing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Status {
+    /// Its id.
+    pub host: String,
+    /// The program's version.
+    pub version: String,
+    /// Its process.
+    pub pid: u32,
+    /// When it was started, RFC 3339.
+    pub started_at: String,
+    /// The engine, or why it does not answer.
+    pub engine: Result<String, String>,
+    /// Its GPUs; `none` on a CPU machine.
+    pub gpus: Vec<String>,
+    /// Whether the machine is listed.
+    pub listed: bool,
+    /// Offers in all, and those that can be leased now.
+    pub offers: u64,
+    /// See `offers`.
+    pub offers_free: u64,
+    /// Disk that a new lease may have, in bytes.
+    pub disk_free_bytes: u64,
+    /// Leases by state.
+    pub leases: BTreeMap<String, u64>,
+    /// Its brokers.
+    pub brokers: Vec<BrokerRow>,
+    /// Tunnels open now.
+    pub tunnels: u64,
+    /// Refusals since the start, by reason; those that did not happen are left out.
+    pub refusals: BTreeMap<String, u64>,
+}
+
+/// A broker as the host sees it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BrokerRow {
+    /// Which.
+    pub broker: String,
+    /// Where it is dialled.
+    pub addresses: Vec<String>,
+    /// `connected`, `connecting`, or why not.
+    pub connection: String,
+    /// Where renters reach this host through it, once the broker agreed.
+    pub circuit: Option<String>,
+    /// When its last goal came, RFC 3339.
+    pub goal_heard_at: Option<String>,
+    /// When it last noted the offers, RFC 3339.
+    pub offers_noted_at: Option<String>,
+}
+
+/// A lease.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeaseRow {
+    /// Which.
+    pub lease: String,
+    /// Its name.
+    pub name: String,
+    /// Whose match.
+    pub broker: String,
+    /// Whose job.
+    pub renter: String,
+    /// What runs.
+    pub image: String,
+    /// Where it stands, in one word.
+    pub state: String,
+    /// What its broker wants of it.
+    pub want: String,
+    /// What it holds.
+    pub resources: Vec<String>,
+    /// How long it ran.
+    pub running_s: u64,
+    /// When it was taken, RFC 3339.
+    pub taken_at: String,
+    /// Price while it runs.
+    pub price_usd_per_hour: String,
+}
+
+/// A host's money with one broker.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EarningsRow {
+    /// Which.
+    pub broker: String,
+    /// The money, or why it is not known now.
+    pub earned: Result<Earned, String>,
+}
+
+/// See [`EarningsRow`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Earned {
+    /// Earned, not yet free to pay out.
+    pub pending_usd: String,
+    /// Free to pay out.
+    pub available_usd: String,
+    /// The broker's fees on it.
+    pub fees_usd: String,
+    /// Leases that ran.
+    pub leases: u32,
+    /// Time that they ran, as billed.
+    pub running_s: u64,
+}
+
+/// An offer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OfferRow {
+    /// Which.
+    pub offer: String,
+    /// Digest of the terms that an order agrees to.
+    pub terms: String,
+    /// What it sells.
+    pub resources: Vec<String>,
+    /// The GPU's model; `none` on a CPU machine.
+    pub gpu_name: String,
+    /// Cores, to a thousandth.
+    pub cpu_millicores: u32,
+    /// RAM in bytes.
+    pub ram_bytes: u64,
+    /// Largest disk of a lease, in bytes.
+    pub disk_max_bytes: u64,
+    /// For the share, while it runs.
+    pub price_usd_per_hour: String,
+    /// For disk.
+    pub storage_usd_per_gb_month: String,
+    /// For traffic out.
+    pub upload_usd_per_gb: String,
+    /// For traffic in.
+    pub download_usd_per_gb: String,
+    /// From the match to the container running.
+    pub start_within_s: u64,
+    /// Longest lease.
+    pub duration_max_s: Option<u64>,
+    /// `none` or `bridge`.
+    pub network: String,
+    /// Whether it can be leased now; if not, the lease that has it, or what else is in the way.
+    pub taken_by: Option<String>,
+    /// The bytes that are signed, in hexadecimal.
+    pub signed_bytes: String,
+}

@@ -1,0 +1,115 @@
+//! The offers: signed again every few seconds and at once when they change, said to every broker that is
+//! connected. What is not said again is withdrawn by itself.
+
+use super::desk::{Desk, millis};
+use super::events::{Done, Sent, What};
+use super::signing::{OFFER_VALIDITY, sign};
+use super::talk::ask;
+use crate::core::offer::Listed;
+use crate::hardware::Hardware;
+use crate::runtime::Runtime;
+use protocol::bounded::{List, Text};
+use protocol::codec::CodecError;
+use protocol::ids::BrokerId;
+use protocol::message::{Announcement, BrokerRequest};
+use protocol::net::LinkState;
+use protocol::offer::{Offer, ResourceName};
+use protocol::signed::{ANYONE, Signed};
+use protocol::units::{Bytes, Millis};
+
+/// Less free disk than this, and nothing is offered.
+const DISK_MIN: Bytes = Bytes::from_gb(1);
+
+impl<R: Runtime, H: Hardware> Desk<R, H> {
+    /// The offers changed: every broker hears them with the next turn of the loop.
+    pub(super) fn announce_soon(&mut self) {
+        for broker in self.brokers.values_mut() {
+            broker.next_announce = Millis(0);
+        }
+    }
+
+    /// Notes which brokers are connected; one that is connected again hears everything again.
+    pub(super) fn look_at_links(&mut self) {
+        for (id, broker) in &mut self.brokers {
+            let is_up = matches!(broker.link.state(), LinkState::Up { .. });
+            if is_up && !broker.was_up {
+                tracing::info!(broker = %id.short(), "connected");
+                broker.next_announce = Millis(0);
+                self.talks.say_all_again(*id, &self.leases);
+            }
+            if !is_up && broker.was_up {
+                tracing::warn!(broker = %id.short(), "the connection is lost; trying again");
+            }
+            broker.was_up = is_up;
+        }
+    }
+
+    pub(super) fn is_connected(&self, broker: BrokerId) -> bool {
+        self.brokers.get(&broker).is_some_and(|broker| broker.was_up)
+    }
+
+    /// Says the offers to every broker that is due.
+    pub(super) fn announce_if_due(&mut self) {
+        let now = self.now().monotonic;
+        let period = millis(self.config.periods.announce);
+        let due: Vec<BrokerId> = self
+            .brokers
+            .iter()
+            .filter(|(_, broker)| {
+                broker.was_up && !broker.announcing && now >= broker.next_announce
+            })
+            .map(|(id, _)| *id)
+            .collect();
+        if due.is_empty() {
+            return;
+        }
+        let offers = match self.signed_offers() {
+            Ok(offers) => offers,
+            Err(error) => {
+                tracing::error!(%error, "the offers cannot be signed");
+                return;
+            }
+        };
+        for id in due {
+            if let Some(broker) = self.brokers.get_mut(&id) {
+                broker.announcing = true;
+                broker.next_announce = now.plus(period);
+            }
+            self.announce(id, offers.clone());
+        }
+    }
+
+    fn announce(&mut self, to: BrokerId, offers: Vec<Signed<Offer>>) {
+        let node = self.node.clone();
+        let announced = self.config.announce.clone();
+        self.tasks.spawn(async move {
+            let direct = if announced.is_empty() { node.listen_addresses().await } else { announced };
+            // An address too long for its place cannot be dialled anyway.
+            let addresses = direct.iter().filter_map(|address| Text::new(address.to_string()).ok());
+            let announcement =
+                Announcement { offers: List::first(offers), addresses: List::first(addresses) };
+            let answer = ask(&node, to, &BrokerRequest::Announce(announcement)).await;
+            Done::Sent(Box::new(Sent { to, what: What::Offers, answer }))
+        });
+    }
+
+    /// The offers that can be leased now, signed now.
+    pub(super) fn signed_offers(&mut self) -> Result<Vec<Signed<Offer>>, CodecError> {
+        if self.draining || !self.engine.is_up() || self.disk_for_leases() < DISK_MIN {
+            return Ok(Vec::new());
+        }
+        self.sequence = self.sequence.saturating_add(1).max(self.now().wall.0);
+        let free = self.standing.offers.iter().filter(|listed| self.holder_of(listed).is_none());
+        free.map(|listed| {
+            let offer = Offer { sequence: self.sequence, ..listed.offer.clone() };
+            sign(&self.identity, offer, ANYONE, OFFER_VALIDITY)
+        })
+        .collect()
+    }
+
+    /// The lease that has one of an offer's resources.
+    pub(super) fn holder_of(&self, listed: &Listed) -> Option<protocol::ids::LeaseId> {
+        let resources: &[ResourceName] = &listed.offer.share.resources;
+        resources.iter().find_map(|resource| self.leases.capacity().holder(resource))
+    }
+}

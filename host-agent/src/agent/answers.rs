@@ -1,0 +1,235 @@
+//! What the owner asks of a running agent, and the rows that are answered. It decides nothing but what is
+//! listed.
+
+use super::AgentError;
+use super::desk::{Broker, Desk};
+use super::talk::exchange;
+use crate::admin::wire::{
+    AdminReply, AdminRequest, BrokerRow, Earned, EarningsRow, LeaseRow, OfferRow, Status,
+};
+use crate::core::lease::LeaseRecord;
+use crate::core::offer::{Listed, Listing};
+use crate::hardware::Hardware;
+use crate::printer::rfc3339;
+use crate::runtime::Runtime;
+use protocol::ids::BrokerId;
+use protocol::lease::Want;
+use protocol::machine::ContainerNetwork;
+use protocol::message::{BrokerReply, BrokerRequest};
+use protocol::net::{Circuit, LinkState, Node};
+use std::collections::BTreeMap;
+use tokio::sync::oneshot;
+
+impl<R: Runtime, H: Hardware> Desk<R, H> {
+    pub(super) async fn owner_asked(
+        &mut self,
+        request: AdminRequest,
+        reply: oneshot::Sender<AdminReply>,
+    ) -> Result<(), AgentError> {
+        let answer = match request {
+            AdminRequest::Status => AdminReply::Status(Box::new(self.status())),
+            AdminRequest::Leases => {
+                AdminReply::Leases(self.leases.records().values().map(lease_row).collect())
+            }
+            AdminRequest::Offers => AdminReply::Offers(self.offer_rows()),
+            AdminRequest::List(listing) => {
+                self.list(Some(*listing)).await?;
+                AdminReply::Offers(self.offer_rows())
+            }
+            AdminRequest::Unlist => {
+                self.list(None).await?;
+                AdminReply::Done
+            }
+            AdminRequest::Earnings => {
+                let (node, brokers) = (self.node.clone(), self.brokers.keys().copied().collect());
+                self.visits.spawn(async move {
+                    // The owner may have hung up.
+                    let _ = reply.send(AdminReply::Earnings(earnings(&node, brokers).await));
+                });
+                return Ok(());
+            }
+        };
+        let _ = reply.send(answer);
+        Ok(())
+    }
+
+    async fn list(&mut self, listing: Option<Listing>) -> Result<(), AgentError> {
+        self.journal.set_listing(listing.clone()).await?;
+        tracing::info!(listed = listing.is_some(), "the listing changed");
+        self.listing = listing;
+        self.derive_offers();
+        self.engine.check_soon();
+        self.announce_soon();
+        Ok(())
+    }
+
+    fn status(&self) -> Status {
+        let facts = self.engine.state().as_ref();
+        let engine = facts.map(|facts| format!("{} with {}", facts.version, facts.runtime));
+        let mut leases = BTreeMap::new();
+        for record in self.leases.records().values() {
+            *leases.entry(record.state.word().to_owned()).or_default() += 1;
+        }
+        let gpus = self.standing.machine.as_ref().map(|machine| {
+            machine.gpus.iter().map(|gpu| gpu.model.to_string()).collect::<Vec<_>>()
+        });
+        let free = self.standing.offers.iter().filter(|offer| self.taken_by(offer).is_none());
+        let refusals = self.refusals.iter().map(|(name, count)| ((*name).to_owned(), *count));
+        let tunnels = crate::access::Refusal::ALL.iter().map(|refusal| {
+            (format!("tunnel_{}", refusal.label()), self.access.refusals().of(*refusal))
+        });
+        let network = self.node.counters().refusals();
+        let network = network.map(|(refusal, count)| (refusal.label().to_owned(), count));
+        Status {
+            host: self.leases.host().to_string(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            pid: std::process::id(),
+            started_at: rfc3339(self.started_at),
+            engine: engine.map_err(Clone::clone),
+            gpus: gpus.unwrap_or_default(),
+            listed: self.listing.is_some(),
+            offers: count(self.standing.offers.len()),
+            offers_free: count(free.count()),
+            disk_free_bytes: self.disk_for_leases().0,
+            leases,
+            brokers: self.brokers.iter().map(|(id, broker)| self.broker_row(*id, broker)).collect(),
+            tunnels: count(self.access.open_tunnels()),
+            refusals: refusals.chain(network).chain(tunnels).filter(|(_, count)| *count > 0).collect(),
+        }
+    }
+
+    fn broker_row(&self, id: BrokerId, broker: &Broker) -> BrokerRow {
+        let configured = self.config.brokers.iter().find(|known| known.broker == id);
+        let addresses = configured.map(|known| known.addresses.iter().map(ToString::to_string));
+        let (connection, circuit) = match broker.link.state() {
+            LinkState::Connecting => ("connecting".to_owned(), None),
+            LinkState::Down { reason, .. } => (reason.to_string(), None),
+            LinkState::Up { circuit, .. } => match circuit {
+                Circuit::Reserved { address } => {
+                    ("connected".to_owned(), Some(address.to_string()))
+                }
+                Circuit::Refused { reason } => (format!("connected, no relay: {reason}"), None),
+                Circuit::NotWanted | Circuit::Reserving => ("connected".to_owned(), None),
+            },
+        };
+        BrokerRow {
+            broker: id.to_string(),
+            addresses: addresses.map(Iterator::collect).unwrap_or_default(),
+            connection,
+            circuit,
+            goal_heard_at: self.leases.goal(id).map(|goal| rfc3339(goal.heard_at)),
+            offers_noted_at: broker.offers_noted_at.map(rfc3339),
+        }
+    }
+
+    fn offer_rows(&self) -> Vec<OfferRow> {
+        let offers = self.standing.offers.iter();
+        offers.map(|listed| offer_row(listed, self.taken_by(listed))).collect()
+    }
+
+    /// Why an offer cannot be leased now.
+    fn taken_by(&self, listed: &Listed) -> Option<String> {
+        if let Err(reason) = self.engine.state() {
+            return Some(reason.clone());
+        }
+        self.holder_of(listed).map(|lease| lease.to_string())
+    }
+}
+
+/// A lease for its owner's eyes.
+#[must_use]
+pub(crate) fn lease_row(record: &LeaseRecord) -> LeaseRow {
+    let want = match record.want {
+        Want::Run(_) => "run",
+        Want::Stop => "stop",
+        Want::End => "end",
+    };
+    LeaseRow {
+        lease: record.lease.to_string(),
+        name: record.order.name.to_string(),
+        broker: record.broker.to_string(),
+        renter: record.renter.to_string(),
+        image: record.order.job.image.to_string(),
+        state: record.state.word().to_owned(),
+        want: want.to_owned(),
+        resources: record.state.held().iter().map(|held| held.resource.to_string()).collect(),
+        running_s: record.running().seconds().0,
+        taken_at: rfc3339(record.taken_at),
+        price_usd_per_hour: price_of(record),
+    }
+}
+
+/// The price that the lease was taken at.
+fn price_of(record: &LeaseRecord) -> String {
+    let award = record.award.verify().map(protocol::signed::Verified::into_body);
+    award.map(|award| award.prices.compute.amount().decimal()).unwrap_or_default()
+}
+
+/// An offer for its owner's eyes, with the very bytes that are signed but for header and sequence.
+#[must_use]
+pub(crate) fn offer_row(listed: &Listed, taken_by: Option<String>) -> OfferRow {
+    let offer = &listed.offer;
+    let prices = offer.prices;
+    let bytes = protocol::codec::encode(offer).unwrap_or_default();
+    OfferRow {
+        offer: offer.id.to_string(),
+        terms: listed.terms.to_string(),
+        resources: offer.share.resources.iter().map(ToString::to_string).collect(),
+        gpu_name: offer.share.gpus.first().map_or("none".to_owned(), |gpu| gpu.model.to_string()),
+        cpu_millicores: offer.share.cpu_millicores,
+        ram_bytes: offer.share.ram.0,
+        disk_max_bytes: offer.limits.disk_max.0,
+        price_usd_per_hour: prices.compute.amount().decimal(),
+        storage_usd_per_gb_month: prices.storage.amount().decimal(),
+        upload_usd_per_gb: prices.upload.amount().decimal(),
+        download_usd_per_gb: prices.download.amount().decimal(),
+        start_within_s: offer.limits.start_within.0,
+        duration_max_s: offer.limits.duration_max.map(|longest| longest.0),
+        network: network_word(offer.machine.network).to_owned(),
+        taken_by,
+        signed_bytes: bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
+    }
+}
+
+/// A container network as it is typed.
+#[must_use]
+pub(crate) const fn network_word(network: ContainerNetwork) -> &'static str {
+    match network {
+        ContainerNetwork::None => "none",
+        ContainerNetwork::Bridge => "bridge",
+    }
+}
+
+/// Asks every broker what this host earned there.
+pub(crate) async fn earnings(node: &Node, brokers: Vec<BrokerId>) -> Vec<EarningsRow> {
+    let mut rows = Vec::new();
+    for broker in brokers {
+        let earned = match exchange(node, broker, &BrokerRequest::Earnings).await {
+            Ok(BrokerReply::Earnings(earnings)) => Ok(Earned {
+                pending_usd: earnings.pending.decimal(),
+                available_usd: earnings.available.decimal(),
+                fees_usd: earnings.fees.decimal(),
+                leases: earnings.leases,
+                running_s: earnings.running.seconds().0,
+            }),
+            Ok(BrokerReply::Refused(rejection)) => Err(rejection.to_string()),
+            Ok(
+                BrokerReply::Info(_)
+                | BrokerReply::Found(_)
+                | BrokerReply::Lease(_)
+                | BrokerReply::Leases(_)
+                | BrokerReply::Balance(_)
+                | BrokerReply::Statement(_)
+                | BrokerReply::Receipt(_)
+                | BrokerReply::Noted,
+            ) => Err("it answered something else".to_owned()),
+            Err(reason) => Err(reason),
+        };
+        rows.push(EarningsRow { broker: broker.to_string(), earned });
+    }
+    rows
+}
+
+fn count(length: usize) -> u64 {
+    u64::try_from(length).unwrap_or(u64::MAX)
+}

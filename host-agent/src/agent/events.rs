@@ -1,0 +1,207 @@
+//! The loop: one closed enum of everything that can happen, and what is due after each of it. Its own work's
+//! ends come first, then the engine, then its owner, then brokers and renters. Nothing here waits for the
+//! world; only the journal is waited for.
+
+use super::AgentError;
+use super::desk::Desk;
+use super::jobs::Ended;
+use super::sight::Checked;
+use super::talk::Answer;
+use crate::admin::serve::Asked;
+use crate::hardware::Hardware;
+use crate::runtime::{Container, ContainerEvent, EventWatch, Runtime};
+use protocol::ids::{BrokerId, LeaseId};
+use protocol::lease::Progress;
+use protocol::net::{NodeEvent, NodeEvents};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{mpsc, watch};
+use tokio::time::{Interval, MissedTickBehavior, interval};
+use tokio_util::sync::CancellationToken;
+
+/// What is due by time alone is looked for this often.
+const TICK: Duration = Duration::from_millis(200);
+
+/// The end of a task that the loop started, other than a job.
+#[derive(Debug)]
+pub(super) enum Done {
+    /// All containers, as of the sight with this number.
+    Sight { number: u64, found: Result<Vec<Container>, String> },
+    /// Engine and machine.
+    Checked(Box<Checked>),
+    /// A broker's answer.
+    Sent(Box<Sent>),
+}
+
+/// A message to a broker, and its answer.
+#[derive(Debug)]
+pub(super) struct Sent {
+    pub(super) to: BrokerId,
+    pub(super) what: What,
+    pub(super) answer: Answer,
+}
+
+/// What a message was about.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum What {
+    Offers,
+    Grant(LeaseId),
+    Refusal(LeaseId),
+    Report(LeaseId),
+    Unknown(LeaseId),
+    Progress(LeaseId),
+}
+
+/// Everything that can happen.
+enum Event {
+    Stop,
+    Job(Ended),
+    Done(Done),
+    /// A task or the engine's watch broke off, which is a fault of this program.
+    Broke(String),
+    Step(Progress),
+    Engine(ContainerEvent),
+    Owner(Asked),
+    Node(NodeEvent),
+    VisitOver,
+    Tick,
+}
+
+/// Where events come from, beside the desk's own tasks.
+struct Sources {
+    inbound: NodeEvents,
+    questions: mpsc::Receiver<Asked>,
+    engine: EventWatch,
+    tick: Interval,
+    stop: CancellationToken,
+}
+
+impl<R: Runtime, H: Hardware> Desk<R, H> {
+    /// Turns until it is told to stop, or the journal fails.
+    pub(super) async fn run(
+        mut self,
+        inbound: NodeEvents,
+        questions: mpsc::Receiver<Asked>,
+        stop: CancellationToken,
+        beat: watch::Sender<u64>,
+    ) -> Result<(), AgentError> {
+        let mut tick = interval(TICK);
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let engine = self.runtime.watch();
+        let mut sources = Sources { inbound, questions, engine, tick, stop };
+        loop {
+            let event = self.next(&mut sources).await;
+            if matches!(event, Event::Stop) {
+                break;
+            }
+            self.handle(event).await?;
+            self.turn().await?;
+            beat.send_modify(|beats| *beats = beats.wrapping_add(1));
+        }
+        self.leave().await
+    }
+
+    /// Every arm waits for something that can be given up without loss.
+    async fn next(&mut self, sources: &mut Sources) -> Event {
+        tokio::select! {
+            biased;
+            () = sources.stop.cancelled() => Event::Stop,
+            Some(ended) = self.jobs.set.join_next() => match ended {
+                Ok(ended) => Event::Job(ended),
+                Err(error) => Event::Broke(error.to_string()),
+            },
+            Some(done) = self.tasks.join_next() => match done {
+                Ok(done) => Event::Done(done),
+                Err(error) => Event::Broke(error.to_string()),
+            },
+            Some(step) = self.jobs.progress.recv() => Event::Step(step),
+            event = sources.engine.next() => match event {
+                Some(event) => Event::Engine(event),
+                None => Event::Broke("the watch of the engine ended".to_owned()),
+            },
+            _ = sources.tick.tick() => Event::Tick,
+            Some(asked) = sources.questions.recv() => Event::Owner(asked),
+            event = sources.inbound.recv() => match event {
+                Some(event) => Event::Node(event),
+                None => Event::Broke("the network node ended".to_owned()),
+            },
+            Some(_) = self.visits.join_next() => Event::VisitOver,
+        }
+    }
+
+    async fn handle(&mut self, event: Event) -> Result<(), AgentError> {
+        match event {
+            Event::Job(ended) => self.job_ended(ended).await?,
+            Event::Done(Done::Sight { number, found }) => self.sighted(number, found).await?,
+            Event::Done(Done::Checked(found)) => self.checked(*found),
+            Event::Done(Done::Sent(sent)) => self.answered(*sent),
+            Event::Broke(reason) => return Err(AgentError::Broke { reason }),
+            Event::Step(progress) => self.stepped(progress),
+            Event::Engine(event) => self.engine_said(event),
+            Event::Owner((request, reply)) => self.owner_asked(request, reply).await?,
+            Event::Node(NodeEvent::Request { peer, bytes, responder }) => {
+                self.asked(peer, &bytes, responder).await?;
+            }
+            Event::Node(NodeEvent::Tunnel { peer, relayed, tunnel }) => {
+                tracing::debug!(%peer, relayed, "a tunnel is open");
+                let access = Arc::clone(&self.access);
+                self.visits.spawn(async move { access.serve_tunnel(tunnel, peer).await });
+            }
+            // A stop ends the loop before it is handled.
+            Event::Stop | Event::VisitOver | Event::Tick => {}
+        }
+        Ok(())
+    }
+
+    /// What follows from whatever happened.
+    async fn turn(&mut self) -> Result<(), AgentError> {
+        self.look_at_links();
+        self.look_if_due();
+        self.align_jobs();
+        self.talk_if_due().await?;
+        self.announce_if_due();
+        self.prune().await
+    }
+
+    /// Takes leave: no more goals, offers withdrawn, stops and removals finished if they can be in time.
+    async fn leave(mut self) -> Result<(), AgentError> {
+        let deadline = self.config.periods.drain;
+        self.draining = true;
+        self.jobs.cancel_preparations();
+        self.announce_soon();
+        self.announce_if_due();
+        let result = match tokio::time::timeout(deadline, self.drain()).await {
+            Ok(result) => result,
+            Err(_) => {
+                tracing::warn!("some work did not end in time; the next start goes on with it");
+                Ok(())
+            }
+        };
+        self.jobs.cancel_all();
+        self.visits.shutdown().await;
+        self.tasks.shutdown().await;
+        self.jobs.set.shutdown().await;
+        self.brokers.clear();
+        self.node.shutdown(Duration::from_secs(2)).await;
+        self.journal.close().await;
+        result
+    }
+
+    /// Waits for its own work alone.
+    async fn drain(&mut self) -> Result<(), AgentError> {
+        loop {
+            tokio::select! {
+                Some(ended) = self.jobs.set.join_next() => if let Ok(ended) = ended {
+                    self.job_ended(ended).await?;
+                },
+                Some(done) = self.tasks.join_next() => match done {
+                    Ok(Done::Sight { number, found }) => self.sighted(number, found).await?,
+                    Ok(Done::Sent(sent)) => self.answered(*sent),
+                    Ok(Done::Checked(_)) | Err(_) => {}
+                },
+                else => return Ok(()),
+            }
+            self.talk_if_due().await?;
+        }
+    }
+}

@@ -1,0 +1,294 @@
+//! What the engine and the machine show: containers, the engine's own facts, the disk; and the offers that
+//! follow from them. Each is looked at in a task of its own, one at a time.
+
+use super::AgentError;
+use super::desk::{Desk, millis};
+use super::events::Done;
+use crate::core::award;
+use crate::core::offer::{Listed, offers};
+use crate::core::reconcile::{Containers, Observed};
+use crate::hardware::{Hardware, Measured, machine};
+use crate::runtime::{Container, ContainerEvent, EngineFacts, Exit, RunState, Runtime};
+use protocol::ids::{BrokerId, HostId};
+use protocol::machine::{ContainerNetwork, Machine};
+use protocol::units::{Bytes, Millis};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// An engine that does not answer in this time is not there.
+const LOOK_DEADLINE: Duration = Duration::from_secs(30);
+/// All but the disk changes rarely, and asking a GPU's driver takes a moment.
+const HARDWARE_PERIOD: Millis = Millis(300_000);
+/// An engine that was lost is asked this often.
+const LOST_PERIOD: Millis = Millis(2_000);
+
+/// What is known of the engine.
+#[derive(Debug)]
+pub(super) struct Engine {
+    state: Result<EngineFacts, String>,
+    containers: Containers,
+    /// Number of the last sight that began, and of the last that came back.
+    begun: u64,
+    seen: Option<u64>,
+    seen_at: Millis,
+    looking: bool,
+    next_look: Millis,
+    checking: bool,
+    next_check: Millis,
+}
+
+impl Engine {
+    pub(super) fn new(now: Millis) -> Self {
+        Self {
+            state: Err("it was not asked yet".to_owned()),
+            containers: Containers::new(),
+            begun: 0,
+            seen: None,
+            seen_at: Millis(0),
+            looking: false,
+            next_look: now,
+            checking: false,
+            next_check: now,
+        }
+    }
+
+    pub(super) const fn is_up(&self) -> bool {
+        self.state.is_ok()
+    }
+
+    pub(super) const fn state(&self) -> &Result<EngineFacts, String> {
+        &self.state
+    }
+
+    pub(super) const fn containers(&self) -> &Containers {
+        &self.containers
+    }
+
+    /// The last sight that came back.
+    pub(super) const fn last_sight(&self) -> Option<u64> {
+        self.seen
+    }
+
+    /// The next sight that begins.
+    pub(super) const fn next_sight(&self) -> u64 {
+        self.begun.saturating_add(1)
+    }
+
+    pub(super) const fn look_soon(&mut self) {
+        self.next_look = Millis(0);
+    }
+
+    pub(super) const fn check_soon(&mut self) {
+        self.next_check = Millis(0);
+    }
+
+    /// Whether what was seen last is recent enough to be signed for.
+    pub(super) fn is_fresh(&self, within: Millis, now: Millis) -> bool {
+        self.is_up() && now.0.saturating_sub(self.seen_at.0) <= within.0
+    }
+}
+
+/// What is known of the machine, and what it is sold as.
+#[derive(Debug, Default)]
+pub(super) struct Standing {
+    pub(super) measured: Option<Measured>,
+    pub(super) machine: Option<Machine>,
+    pub(super) offers: Vec<Listed>,
+    measured_at: Millis,
+}
+
+/// What a look at engine and machine found.
+pub(super) type Checked = Result<(EngineFacts, Measured, Machine), String>;
+
+impl<R: Runtime, H: Hardware> Desk<R, H> {
+    /// Begins the looks that are due.
+    pub(super) fn look_if_due(&mut self) {
+        let now = self.now().monotonic;
+        if !self.engine.looking && now >= self.engine.next_look {
+            self.engine.looking = true;
+            self.engine.begun += 1;
+            self.engine.next_look = now.plus(millis(self.config.periods.reconcile));
+            let (runtime, number) = (Arc::clone(&self.runtime), self.engine.begun);
+            self.tasks.spawn(async move {
+                let found = tokio::time::timeout(LOOK_DEADLINE, runtime.containers()).await;
+                let found = match found {
+                    Ok(found) => found.map_err(|error| error.to_string()),
+                    Err(_) => Err("it does not answer".to_owned()),
+                };
+                Done::Sight { number, found }
+            });
+        }
+        if !self.engine.checking && now >= self.engine.next_check {
+            self.check_engine(now);
+        }
+    }
+
+    fn check_engine(&mut self, now: Millis) {
+        self.engine.checking = true;
+        let period = millis(self.config.periods.measure);
+        self.engine.next_check = now.plus(if self.engine.is_up() { period } else { LOST_PERIOD });
+        let (runtime, hardware) = (Arc::clone(&self.runtime), Arc::clone(&self.hardware));
+        let is_old = now.0.saturating_sub(self.standing.measured_at.0) >= HARDWARE_PERIOD.0;
+        let known = self.standing.measured.clone().filter(|_| !is_old);
+        let network = self.listing.as_ref().map_or(ContainerNetwork::None, |listed| listed.network);
+        self.tasks.spawn(async move {
+            let check = check(&*runtime, &*hardware, known, network);
+            let found = tokio::time::timeout(LOOK_DEADLINE, check).await;
+            let found = found.unwrap_or_else(|_| Err("it does not answer".to_owned()));
+            Done::Checked(Box::new(found))
+        });
+    }
+
+    /// A sight of all containers came back.
+    pub(super) async fn sighted(
+        &mut self,
+        number: u64,
+        found: Result<Vec<Container>, String>,
+    ) -> Result<(), AgentError> {
+        self.engine.looking = false;
+        let found = match found {
+            Ok(found) => found,
+            Err(reason) => {
+                self.engine_lost(reason);
+                return Ok(());
+            }
+        };
+        let now = self.now();
+        let unseen = self.jobs.unseen_by(number);
+        let containers = observed(&found);
+        let decision = self.leases.decide_sight(&containers, &unseen, now);
+        self.engine.containers = containers;
+        self.engine.seen = Some(number);
+        self.engine.seen_at = now.monotonic;
+        self.record(&decision).await?;
+        self.tidy_jobs(number);
+        Ok(())
+    }
+
+    /// Engine and machine were looked at.
+    pub(super) fn checked(&mut self, found: Checked) {
+        self.engine.checking = false;
+        let (facts, measured, machine) = match found {
+            Ok(found) => found,
+            Err(reason) => {
+                self.engine_lost(reason);
+                return;
+            }
+        };
+        if !self.engine.is_up() {
+            tracing::info!(version = %facts.version, runtime = %facts.runtime, "the engine answers");
+            self.engine.look_soon();
+            self.announce_soon();
+        }
+        self.engine.state = Ok(facts);
+        if self.standing.measured.as_ref() != Some(&measured) {
+            let gpus = measured.nvidia.gpus().len();
+            tracing::info!(gpus, cpu = %measured.processor.model, "the machine is measured");
+            self.standing.measured_at = self.now().monotonic;
+            self.announce_soon();
+        }
+        self.standing.measured = Some(measured);
+        self.standing.machine = Some(machine);
+        self.derive_offers();
+    }
+
+    /// What is offered follows from the machine and the listing.
+    pub(super) fn derive_offers(&mut self) {
+        let brokers: Vec<BrokerId> = self.brokers.keys().copied().collect();
+        let host: HostId = self.leases.host();
+        let listed = match (&self.standing.machine, &self.listing) {
+            (Some(machine), Some(listing)) => offers(host, machine, listing, &brokers),
+            (None, _) | (_, None) => Ok(Vec::new()),
+        };
+        match listed {
+            Ok(listed) => self.standing.offers = listed,
+            Err(error) => tracing::error!(%error, "the machine cannot be offered"),
+        }
+    }
+
+    pub(super) fn engine_lost(&mut self, reason: String) {
+        if self.engine.is_up() || self.engine.last_sight().is_none() {
+            tracing::warn!(reason, "the container engine does not answer; nothing is offered until it does");
+        }
+        self.engine.state = Err(reason);
+        self.engine.check_soon_after(self.clock.now().monotonic);
+        self.announce_soon();
+    }
+
+    /// Something happened to a container: the list is always the truth.
+    pub(super) fn engine_said(&mut self, event: ContainerEvent) {
+        match event {
+            ContainerEvent::Listed(_) => {
+                self.engine.look_soon();
+                self.engine.check_soon();
+            }
+            ContainerEvent::Started { .. }
+            | ContainerEvent::Died { .. }
+            | ContainerEvent::Removed { .. } => self.engine.look_soon(),
+            ContainerEvent::DiskExceeded { lease, used, allowed } => {
+                let lease = lease.short();
+                tracing::warn!(%lease, %used, %allowed, "a container wrote more than its disk and was stopped");
+                self.engine.look_soon();
+            }
+            ContainerEvent::EngineLost { reason } => self.engine_lost(reason),
+        }
+    }
+
+    /// Disk that a new lease may have.
+    pub(super) fn disk_for_leases(&self) -> Bytes {
+        let free = self.standing.machine.as_ref().map_or(Bytes(0), |machine| machine.disk_free);
+        Bytes(free.0.saturating_sub(self.config.disk_reserve.0))
+    }
+
+    /// What this host knows of itself when it judges a match.
+    pub(super) fn judging(&self) -> award::Standing<'_> {
+        award::Standing {
+            offers: &self.standing.offers,
+            engine: self.engine.state().as_ref().map(|_| ()).map_err(Clone::clone),
+            disk_free: self.disk_for_leases(),
+            draining: self.draining,
+        }
+    }
+}
+
+impl Engine {
+    const fn check_soon_after(&mut self, now: Millis) {
+        self.next_check = now.plus(LOST_PERIOD);
+    }
+}
+
+async fn check<R: Runtime, H: Hardware>(
+    runtime: &R,
+    hardware: &H,
+    known: Option<Measured>,
+    network: ContainerNetwork,
+) -> Checked {
+    let facts = runtime.facts().await.map_err(|error| error.to_string())?;
+    let measured = match known {
+        Some(measured) => measured,
+        None => hardware.measure().await.map_err(|error| error.to_string())?,
+    };
+    let disk = hardware.disk(Path::new(&facts.data_root)).map_err(|error| error.to_string())?;
+    let machine = machine(&measured, disk, &facts, network);
+    Ok((facts, measured, machine))
+}
+
+/// The containers as the rules see them.
+fn observed(found: &[Container]) -> Containers {
+    found.iter().map(|container| (container.lease, observed_one(container.state))).collect()
+}
+
+const fn observed_one(state: RunState) -> Observed {
+    match state {
+        // One that is being removed does not run and is not gone.
+        RunState::Created | RunState::Removing => Observed::Created,
+        RunState::Running { since } => Observed::Running { started_at: since },
+        RunState::Exited(Exit { code, out_of_memory, started, finished }) => Observed::Exited {
+            code,
+            out_of_memory,
+            started_at: started,
+            finished_at: finished,
+        },
+    }
+}

@@ -1,0 +1,202 @@
+//! What can be typed after `feira-host`, and nothing about what it means.
+
+use crate::config::{self, DEFAULT_FOLDER};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use protocol::machine::ContainerNetwork;
+use protocol::units::{PricePerGb, PricePerGbMonth, PricePerHour, Seconds};
+use std::path::PathBuf;
+
+const EXIT_CODES: &str = "\
+Exit codes: 0 done · 1 failed · 2 used wrongly or a bad host.toml · 3 not found or not listed yet · \
+4 not allowed (key, file permissions, Docker's socket) · 8 the agent, the engine or a broker does not answer
+
+First steps: feira-host init --broker ADDRESS, feira-host doctor, feira-host list --price 0.35, feira-host run";
+
+/// The command line of a machine's owner.
+#[derive(Debug, Parser)]
+#[command(
+    name = "feira-host",
+    version,
+    about = "Offer this machine on the Feira GPU market and run what renters order",
+    after_help = EXIT_CODES,
+    arg_required_else_help = true
+)]
+pub struct Arguments {
+    /// Folder with the host's key, settings and journal
+    #[arg(long, global = true, value_name = "DIR", env = "FEIRA_HOST_DATA", default_value = DEFAULT_FOLDER)]
+    pub data: PathBuf,
+    /// Print JSON instead of text and tables
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What an owner can do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Make the folder, the key and host.toml; safe to run again
+    Init(Init),
+    /// Check the machine, the engine, the brokers and the clock; nothing needs to be listed for it
+    Doctor,
+    /// Offer the machine at a price, or change the price
+    List(List),
+    /// Offer nothing any more; leases that run go on
+    Unlist,
+    /// Run the agent until it is told to stop
+    Run(Run),
+    /// What the running agent is doing
+    Status,
+    /// The leases on this machine
+    Leases,
+    /// What each broker owes this host
+    Earnings,
+    /// The offers, exactly as they are signed
+    ShowOffer,
+    /// Print a completion script
+    Completions(Completions),
+}
+
+/// How a new host is set up.
+#[derive(Debug, Args)]
+pub struct Init {
+    /// Address of a broker to list with, ending in /p2p/ and its key; again for each
+    #[arg(long = "broker", value_name = "MULTIADDR", value_parser = broker)]
+    pub brokers: Vec<String>,
+}
+
+/// What is offered, and for how much.
+#[derive(Debug, Args)]
+pub struct List {
+    /// US dollars for an hour of each GPU, or of the machine when it has none
+    #[arg(long, value_name = "USD")]
+    pub price: PricePerHour,
+    /// US dollars for a gigabyte of disk for a month
+    #[arg(long, value_name = "USD", default_value = "0.10")]
+    pub storage: PricePerGbMonth,
+    /// US dollars for a gigabyte that leaves a container
+    #[arg(long, value_name = "USD", default_value = "0")]
+    pub upload: PricePerGb,
+    /// US dollars for a gigabyte that reaches a container
+    #[arg(long, value_name = "USD", default_value = "0")]
+    pub download: PricePerGb,
+    /// Longest lease in hours [default: no limit]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=8_784))]
+    pub max_hours: Option<u64>,
+    /// Largest disk of one lease in GB [default: an equal part of four fifths of what is free]
+    #[arg(long, value_name = "GB", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub disk_max: Option<u64>,
+    /// From the match until the container runs, pulling included; after it the renter pays nothing
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = duration)]
+    pub start_within: Seconds,
+    /// From the polite signal to the kill when a lease stops
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
+    pub stop_grace: Seconds,
+    /// Network of containers: none, or a bridge with a way out
+    #[arg(long, value_enum, default_value = "none")]
+    pub network: Network,
+    /// CPU cores to offer in all [default: all]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub cpus: Option<u16>,
+    /// RAM to offer in all, in GB [default: all but a sixteenth]
+    #[arg(long, value_name = "GB", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub ram: Option<u64>,
+}
+
+/// How the agent runs.
+#[derive(Debug, Args)]
+pub struct Run {
+    /// A file to write the host's id and addresses to, as JSON, once the agent answers
+    #[arg(long, value_name = "FILE")]
+    pub ready_file: Option<PathBuf>,
+    /// How the log on stderr looks
+    #[arg(long, value_enum, default_value = "text")]
+    pub log_format: LogFormat,
+}
+
+/// For which shell.
+#[derive(Debug, Args)]
+pub struct Completions {
+    /// The shell
+    #[arg(value_enum)]
+    pub shell: clap_complete::Shell,
+}
+
+/// How the log looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    /// For people
+    Text,
+    /// One object a line
+    Json,
+}
+
+/// The network of containers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Network {
+    /// Loopback only; renters come in through Feira's tunnels
+    None,
+    /// A bridge with a way out, and no fence yet to this machine's own network
+    Bridge,
+}
+
+impl From<Network> for ContainerNetwork {
+    fn from(network: Network) -> Self {
+        match network {
+            Network::None => Self::None,
+            Network::Bridge => Self::Bridge,
+        }
+    }
+}
+
+fn broker(text: &str) -> Result<String, String> {
+    config::broker_address(text).map(|_| text.to_owned())
+}
+
+/// `90s`, `10m`, `2h`.
+fn duration(text: &str) -> Result<Seconds, String> {
+    let wrong = || format!("'{text}' is not a time like 90s, 10m or 2h");
+    let unit = text.chars().next_back().ok_or_else(wrong)?;
+    let factor = match unit {
+        's' => 1,
+        'm' => 60,
+        'h' => 3600,
+        _ => return Err(wrong()),
+    };
+    let digits = text.strip_suffix(unit).unwrap_or(text);
+    let number: u64 = digits.parse().map_err(|_| wrong())?;
+    let seconds = number.checked_mul(factor).filter(|seconds| *seconds <= 86_400);
+    seconds.map(Seconds).ok_or_else(|| format!("'{text}' is more than a day"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn times_have_a_unit() {
+        assert_eq!(duration("10m"), Ok(Seconds(600)));
+        assert_eq!(duration("90s"), Ok(Seconds(90)));
+        for wrong in ["", "10", "m", "-1s", "25h", "1.5h", "10µ"] {
+            assert!(duration(wrong).is_err(), "{wrong} was accepted");
+        }
+    }
+
+    #[test]
+    fn prices_are_exact() {
+        let typed = ["feira-host", "list", "--price", "0.35", "--upload", "0.02"];
+        let arguments = Arguments::try_parse_from(typed).unwrap();
+        let Command::List(list) = arguments.command else { panic!("not list") };
+        assert_eq!((list.price, list.upload), (PricePerHour(350_000), PricePerGb(20_000)));
+        assert_eq!(list.storage, PricePerGbMonth(100_000));
+        let typed = ["feira-host", "list", "--price", "0.35e1"];
+        assert!(Arguments::try_parse_from(typed).is_err());
+    }
+}

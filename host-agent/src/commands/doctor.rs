@@ -1,0 +1,149 @@
+//! `feira-host doctor`: what is right, what is doubtful, what is wrong, and how to mend it. It changes nothing,
+//! and nothing needs to be listed for it.
+
+mod brokers;
+mod engine;
+mod machine;
+mod versions;
+
+use super::{Place, block_on};
+use crate::config::{Config, ConfigError};
+use crate::exit::{Exit, Failure};
+use protocol::ids::HostId;
+use protocol::net::{Identity, IdentityError};
+use serde::Serialize;
+use std::os::unix::fs::PermissionsExt;
+
+/// How good something is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Grade {
+    Ok,
+    Warn,
+    Fail,
+}
+
+/// One thing that was looked at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+struct Check {
+    name: &'static str,
+    grade: Grade,
+    found: String,
+    fix: Option<String>,
+}
+
+impl Check {
+    fn ok(name: &'static str, found: impl Into<String>) -> Self {
+        Self { name, grade: Grade::Ok, found: found.into(), fix: None }
+    }
+
+    fn warn(name: &'static str, found: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self { name, grade: Grade::Warn, found: found.into(), fix: Some(fix.into()) }
+    }
+
+    fn fail(name: &'static str, found: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self { name, grade: Grade::Fail, found: found.into(), fix: Some(fix.into()) }
+    }
+
+    /// A failed command as a failed check.
+    fn failed(name: &'static str, failure: Failure) -> Self {
+        Self { name, grade: Grade::Fail, found: failure.what, fix: failure.help }
+    }
+}
+
+/// Looks at everything; fails when something is wrong.
+pub(super) fn doctor(place: &Place) -> Result<Exit, Failure> {
+    let checks = block_on(all(place))?;
+    if place.printer.is_json() {
+        place.printer.document(&serde_json::json!({ "schema": "feira.doctor/1", "checks": checks }));
+    } else {
+        print(place, &checks);
+    }
+    let wrong = checks.iter().any(|check| check.grade == Grade::Fail);
+    Ok(if wrong { Exit::Failed } else { Exit::Done })
+}
+
+/// All checks, in the order in which things depend on each other; one that fails hides no other.
+async fn all(place: &Place) -> Vec<Check> {
+    let config = Config::read(&place.folder.config());
+    let identity = Identity::load(&place.folder.key());
+    let mut checks = vec![settings(place, &config), key(place, &identity), data(place)];
+    let host = identity.as_ref().map_or(NOBODY, |identity| HostId::from(identity.public()));
+    // Engine and machine can be looked at before there are settings: with the defaults.
+    let defaults = || Config::parse(&place.folder.config(), "");
+    let used = config.or_else(|_| defaults());
+    if let Ok(used) = used {
+        checks.extend(engine::checks(&used, host).await);
+        checks.extend(machine::checks(place, &used, host).await);
+        checks.extend(brokers::checks(place, &used).await);
+    }
+    checks.push(listing(place));
+    checks
+}
+
+/// Stands for a host that has no key yet: it has no containers.
+const NOBODY: HostId = HostId::from_bytes([0; 32]);
+
+fn settings(place: &Place, config: &Result<Config, ConfigError>) -> Check {
+    match config {
+        Ok(_) => Check::ok("settings", format!("{}, no unknown fields", place.folder.config().display())),
+        Err(error) => Check::failed("settings", place.config_failed(error)),
+    }
+}
+
+fn key(place: &Place, identity: &Result<Identity, IdentityError>) -> Check {
+    match identity {
+        Ok(identity) => {
+            Check::ok("key", format!("{}, closed to others", HostId::from(identity.public())))
+        }
+        Err(error) => Check::failed("key", place.identity_failed(error)),
+    }
+}
+
+fn data(place: &Place) -> Check {
+    let path = place.folder.path();
+    match std::fs::metadata(path) {
+        Ok(found) => {
+            let mode = found.permissions().mode() & 0o7777;
+            if mode & 0o077 == 0 {
+                return Check::ok("data", format!("{}, mode {mode:04o}", path.display()));
+            }
+            let fix = format!("chmod 0700 {}", path.display());
+            Check::fail("data", format!("others may reach {}: mode {mode:04o}", path.display()), fix)
+        }
+        Err(error) => {
+            Check::fail("data", format!("{}: {error}", path.display()), place.command("init"))
+        }
+    }
+}
+
+fn listing(place: &Place) -> Check {
+    match place.listing() {
+        Ok(Some(listing)) => {
+            let price = listing.prices.compute;
+            Check::ok("listing", format!("{} resources at {price} each", listing.resources.len()))
+        }
+        Ok(None) => {
+            Check::warn("listing", "not listed yet", place.command("list --price 0.35"))
+        }
+        Err(failure) => Check::failed("listing", failure),
+    }
+}
+
+fn print(place: &Place, checks: &[Check]) {
+    for check in checks {
+        let word = match check.grade {
+            Grade::Ok => "ok",
+            Grade::Warn => "warn",
+            Grade::Fail => "fail",
+        };
+        place.printer.line(&format!("{word:<6}{:<12}{}", check.name, check.found));
+        if let Some(fix) = &check.fix {
+            place.printer.line(&format!("        fix: {}", fix.replace('\n', "\n             ")));
+        }
+    }
+    let count = |grade| checks.iter().filter(|check| check.grade == grade).count();
+    let (ok, warn, fail) = (count(Grade::Ok), count(Grade::Warn), count(Grade::Fail));
+    let verdict = if fail > 0 { ": not ready to list" } else { "" };
+    place.printer.line(&format!("\n{ok} ok, {warn} warnings, {fail} failed{verdict}"));
+}

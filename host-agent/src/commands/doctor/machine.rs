@@ -1,0 +1,119 @@
+//! The machine: processors, memory, disk, GPUs.
+
+use super::{Check, Place};
+use crate::config::Config;
+use crate::exit::chain;
+use crate::hardware::nvidia::Nvidia;
+use crate::hardware::this::ThisMachine;
+use crate::hardware::{Hardware, Measured};
+use protocol::ids::HostId;
+use protocol::machine::Gpu;
+use protocol::units::Bytes;
+use std::path::Path;
+
+/// Less than this, and few images fit beside each other.
+const DISK_FREE_MIN: Bytes = Bytes::from_gb(20);
+
+/// Everything about the machine.
+pub(super) async fn checks(place: &Place, config: &Config, host: HostId) -> Vec<Check> {
+    let here = ThisMachine::new(config.nvml.clone());
+    let facts = super::engine::facts(config, host).await.ok();
+    let has_runtime =
+        facts.as_ref().is_some_and(|facts| facts.runtimes.iter().any(|name| name == "nvidia"));
+    let root = facts.map_or_else(|| "/var/lib/docker".to_owned(), |facts| facts.data_root);
+    let mut checks = match here.measure().await {
+        Ok(measured) => vec![processor(&measured), gpus(&measured.nvidia, has_runtime)],
+        Err(error) => vec![Check::fail("machine", chain(&error), "is /proc mounted?")],
+    };
+    checks.push(disk(place, &here, config, &root));
+    checks
+}
+
+fn processor(measured: &Measured) -> Check {
+    let processor = &measured.processor;
+    let avx = if processor.has_avx { "" } else { ", no AVX" };
+    let system = &measured.system;
+    Check::ok(
+        "machine",
+        format!(
+            "{}, {} cores{avx}, {} RAM, {}, kernel {}",
+            processor.model, processor.cores, measured.ram, system.name, system.kernel
+        ),
+    )
+}
+
+fn disk(place: &Place, here: &ThisMachine, config: &Config, root: &str) -> Check {
+    match here.disk(Path::new(root)) {
+        Ok(disk) => {
+            let found = format!(
+                "{} of {} free under {root}; {} are never given to leases",
+                disk.free, disk.total, config.disk_reserve
+            );
+            if disk.free < config.disk_reserve {
+                let fix = format!("make room, or set `disk_reserve_gb` in {}", place.folder.config().display());
+                return Check::fail("disk", found, fix);
+            }
+            if disk.free < DISK_FREE_MIN {
+                return Check::warn("disk", found, "make room: images and leases need it");
+            }
+            Check::ok("disk", found)
+        }
+        Err(error) => Check::fail("disk", chain(&error), "is the engine's data folder there?"),
+    }
+}
+
+fn gpus(nvidia: &Nvidia, has_runtime: bool) -> Check {
+    let cpu_only = "nothing to do for a CPU machine; for GPUs";
+    match nvidia {
+        Nvidia::LibraryMissing { .. } => Check::ok(
+            "gpus",
+            "none: the NVIDIA library is not installed; this is a CPU machine (gpu_name=none)",
+        ),
+        Nvidia::DriverNotLoaded => Check::warn(
+            "gpus",
+            "the NVIDIA library is here and the driver is not loaded; this is a CPU machine (gpu_name=none)",
+            format!("{cpu_only}: modprobe nvidia, or install the driver for this kernel"),
+        ),
+        Nvidia::Failed { detail } => Check::fail(
+            "gpus",
+            format!("the driver answers with an error: {detail}"),
+            "look at dmesg and nvidia-smi",
+        ),
+        Nvidia::Hangs => Check::fail(
+            "gpus",
+            "the driver does not answer within 2 s",
+            "look at dmesg; a GPU that fell off the bus needs a reboot",
+        ),
+        Nvidia::Ready { driver, gpus, unreadable } => ready(driver, gpus, *unreadable, has_runtime),
+    }
+}
+
+fn ready(driver: &str, gpus: &[Gpu], unreadable: u32, has_runtime: bool) -> Check {
+    let list: Vec<String> = gpus.iter().map(one).collect();
+    let found = format!("driver {driver}: {}", list.join("; "));
+    if unreadable > 0 {
+        let fix = "look at dmesg; a GPU that fell off the bus needs a reboot";
+        return Check::fail("gpus", format!("{found}; {unreadable} more do not answer"), fix);
+    }
+    if gpus.is_empty() {
+        return Check::ok("gpus", format!("driver {driver} has none; this is a CPU machine (gpu_name=none)"));
+    }
+    if !has_runtime {
+        let fix = "install the NVIDIA Container Toolkit, then: nvidia-ctk runtime configure --runtime=docker \
+                   && systemctl restart docker";
+        return Check::fail("gpus", format!("{found}; the engine has no NVIDIA runtime"), fix);
+    }
+    Check::ok("gpus", found)
+}
+
+fn one(gpu: &Gpu) -> String {
+    let (major, minor) = gpu.cuda;
+    format!(
+        "{} {} {} CUDA {major}.{minor} PCIe {}.0 x{}",
+        gpu.model,
+        gpu.vram,
+        gpu.uuid.chars().take(12).collect::<String>(),
+        gpu.pcie_generation,
+        gpu.pcie_width
+    )
+}

@@ -1,0 +1,69 @@
+//! What several commands look at without an agent: the engine, the machine, the listing.
+
+use super::Place;
+use super::failures::engine_failed;
+use crate::config::Config;
+use crate::core::offer::{Listed, Listing, offers};
+use crate::exit::{Exit, Failure};
+use crate::hardware::this::ThisMachine;
+use crate::hardware::{Hardware, machine};
+use crate::journal;
+use crate::runtime::docker::DockerRuntime;
+use crate::runtime::{EngineFacts, Runtime};
+use protocol::ids::{BrokerId, HostId};
+use protocol::machine::{ContainerNetwork, Machine};
+use std::path::Path;
+
+/// This machine as it is now.
+pub(super) struct Seen {
+    pub(super) facts: EngineFacts,
+    pub(super) machine: Machine,
+}
+
+impl Place {
+    /// Looks at engine and machine.
+    pub(super) async fn look(
+        &self,
+        config: &Config,
+        host: HostId,
+        network: ContainerNetwork,
+    ) -> Result<Seen, Failure> {
+        let engine = DockerRuntime::connect(&config.engine, host)
+            .await
+            .map_err(|error| engine_failed(&error))?;
+        let facts = engine.facts().await.map_err(|error| engine_failed(&error))?;
+        let here = ThisMachine::new(config.nvml.clone());
+        let measured = here.measure().await.map_err(|error| self.hardware_failed(&error))?;
+        let disk = here
+            .disk(Path::new(&facts.data_root))
+            .map_err(|error| self.hardware_failed(&error))?;
+        let machine = machine(&measured, disk, &facts, network);
+        Ok(Seen { facts, machine })
+    }
+
+    /// The listing in the journal.
+    pub(super) fn listing(&self) -> Result<Option<Listing>, Failure> {
+        let recovered =
+            journal::peek(self.folder.path()).map_err(|error| self.journal_failed(&error))?;
+        Ok(recovered.and_then(|recovered| recovered.listing))
+    }
+
+    /// The offers of `listing` on this machine.
+    pub(super) fn offers_of(
+        &self,
+        host: HostId,
+        machine: &Machine,
+        listing: &Listing,
+        config: &Config,
+    ) -> Result<Vec<Listed>, Failure> {
+        let brokers: Vec<BrokerId> = config.brokers.iter().map(|known| known.broker).collect();
+        offers(host, machine, listing, &brokers)
+            .map_err(|error| Failure::new(Exit::Failed, format!("the machine cannot be offered: {error}")))
+    }
+
+    /// The machine is not listed.
+    pub(super) fn not_listed(&self) -> Failure {
+        Failure::new(Exit::NotFound, "this machine is not listed yet")
+            .help(self.command("list --price 0.35"))
+    }
+}

@@ -1,0 +1,81 @@
+//! `feira-host show-offer`: the offers, exactly as they are signed, from the agent that runs or from what it
+//! would say.
+
+use super::asking::unexpected;
+use super::{Place, block_on};
+use crate::admin::wire::{AdminReply, AdminRequest, OfferRow};
+use crate::agent::offer_row;
+use crate::exit::{Exit, Failure};
+use protocol::ids::HostId;
+use protocol::units::{Bytes, Seconds};
+
+/// Shows every offer.
+pub(super) fn show(place: &Place) -> Result<Exit, Failure> {
+    let rows = match place.ask_if_running(&AdminRequest::Offers)? {
+        Some(AdminReply::Offers(rows)) => rows,
+        Some(
+            AdminReply::Status(_)
+            | AdminReply::Leases(_)
+            | AdminReply::Earnings(_)
+            | AdminReply::Done
+            | AdminReply::Refused(_),
+        ) => return Err(unexpected()),
+        None => without_agent(place)?,
+    };
+    if rows.is_empty() {
+        return Err(place.not_listed());
+    }
+    print(place, &rows);
+    Ok(Exit::Done)
+}
+
+fn without_agent(place: &Place) -> Result<Vec<OfferRow>, Failure> {
+    let listing = place.listing()?.ok_or_else(|| place.not_listed())?;
+    let (config, identity) = (place.config()?, place.identity()?);
+    let host = HostId::from(identity.public());
+    let seen = block_on(place.look(&config, host, listing.network))??;
+    let listed = place.offers_of(host, &seen.machine, &listing, &config)?;
+    Ok(listed.iter().map(|listed| offer_row(listed, Some("no agent runs".to_owned()))).collect())
+}
+
+/// Prints offers, one field a line: there are few, and each is a promise.
+pub(super) fn print(place: &Place, rows: &[OfferRow]) {
+    if place.printer.is_json() {
+        place.printer.document(&serde_json::json!({ "schema": "feira.host-offers/1", "items": rows }));
+        return;
+    }
+    for (number, row) in rows.iter().enumerate() {
+        if number > 0 {
+            place.printer.line("");
+        }
+        for (field, value) in fields(row) {
+            place.printer.line(&format!("{field:<14}{value}"));
+        }
+    }
+}
+
+fn fields(row: &OfferRow) -> Vec<(&'static str, String)> {
+    let longest = row.duration_max_s.map_or("no limit".to_owned(), |longest| Seconds(longest).to_string());
+    vec![
+        ("offer", row.offer.clone()),
+        ("sells", row.resources.join(", ")),
+        ("gpu_name", row.gpu_name.clone()),
+        ("cpu", format!("{} cores", millicores(row.cpu_millicores))),
+        ("ram", Bytes(row.ram_bytes).to_string()),
+        ("disk", format!("up to {}", Bytes(row.disk_max_bytes))),
+        ("price", format!("${}/h", row.price_usd_per_hour)),
+        ("storage", format!("${}/GB-month", row.storage_usd_per_gb_month)),
+        ("traffic", format!("${}/GB up, ${}/GB down", row.upload_usd_per_gb, row.download_usd_per_gb)),
+        ("starts within", Seconds(row.start_within_s).to_string()),
+        ("longest", longest),
+        ("network", row.network.clone()),
+        ("free", row.taken_by.as_ref().map_or("yes".to_owned(), |reason| format!("no: {reason}"))),
+        ("terms", row.terms.clone()),
+        ("signed bytes", row.signed_bytes.clone()),
+    ]
+}
+
+fn millicores(thousandths: u32) -> String {
+    let (whole, rest) = (thousandths / 1000, thousandths % 1000);
+    if rest == 0 { whole.to_string() } else { format!("{whole}.{rest:03}") }
+}

@@ -1,0 +1,120 @@
+//! `feira-host run`: the process around an [`Agent`]: log, signals, the service manager, the ready file.
+
+use super::failures::engine_failed;
+use super::{Place, block_on};
+use crate::agent::{Agent, Setup};
+use crate::args::Run;
+use crate::exit::{Exit, Failure};
+use crate::hardware::this::ThisMachine;
+use crate::logs;
+use crate::runtime::docker::DockerRuntime;
+use protocol::ids::HostId;
+use sd_notify::NotifyState;
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::watch;
+
+/// Runs until SIGTERM or SIGINT, or until something breaks.
+pub(super) fn run(place: &Place, run: &Run) -> Result<Exit, Failure> {
+    logs::start(run.log_format).map_err(|error| Failure::new(Exit::Usage, error.to_string()))?;
+    block_on(serve(place, run))?
+}
+
+async fn serve(place: &Place, run: &Run) -> Result<Exit, Failure> {
+    let failed = |error: io::Error| {
+        Failure::new(Exit::Failed, format!("could not watch for signals: {error}"))
+    };
+    let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
+    let mut agent = start(place).await?;
+    announce(&agent, run).await?;
+    let beats = tokio::spawn(keep_watchdog(agent.alive()));
+    let beats = tokio_util::task::AbortOnDropHandle::new(beats);
+    tokio::select! {
+        ended = agent.join() => {
+            return ended.map(|()| Exit::Done).map_err(|error| place.agent_failed(&error));
+        }
+        () = either(&mut terminate, &mut interrupt) => {}
+    }
+    tracing::info!("stopping; containers go on running");
+    notify(NotifyState::Stopping);
+    let stopped = tokio::select! {
+        stopped = agent.shutdown() => stopped,
+        () = either(&mut terminate, &mut interrupt) => {
+            tracing::warn!("told to stop twice: stopping without waiting");
+            return Ok(Exit::Failed);
+        }
+    };
+    drop(beats);
+    stopped.map_err(|error| place.agent_failed(&error))?;
+    tracing::info!("stopped");
+    Ok(Exit::Done)
+}
+
+async fn start(place: &Place) -> Result<Agent, Failure> {
+    let (config, identity) = (place.config()?, place.identity()?);
+    let host = HostId::from(identity.public());
+    if config.brokers.is_empty() {
+        tracing::warn!("no broker is set in host.toml, so nobody sees this host");
+    }
+    let runtime = DockerRuntime::connect(&config.engine, host)
+        .await
+        .map_err(|error| engine_failed(&error))?;
+    let hardware = ThisMachine::new(config.nvml.clone());
+    let folder = place.folder.path().to_owned();
+    Agent::start(Setup { folder, config, identity, runtime, hardware })
+        .await
+        .map_err(|error| place.start_failed(&error))
+}
+
+async fn either(terminate: &mut Signal, interrupt: &mut Signal) {
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+}
+
+/// Tells whoever waits that the agent runs: in the ready file the host's id is the first line, and each
+/// address at which it can be dialled directly is another.
+async fn announce(agent: &Agent, run: &Run) -> Result<(), Failure> {
+    let addresses = agent.addresses().await;
+    tracing::info!(host = %agent.host(), socket = %agent.socket().display(), "agent runs");
+    if let Some(path) = &run.ready_file {
+        let mut text = format!("{}\n", agent.host());
+        for address in &addresses {
+            text.push_str(&format!("{address}\n"));
+        }
+        write_whole(path, &text).map_err(|error| {
+            Failure::new(Exit::Failed, format!("could not write {}: {error}", path.display()))
+        })?;
+    }
+    notify(NotifyState::Ready);
+    Ok(())
+}
+
+/// The service manager hears from this process as long as the agent's loop turns.
+async fn keep_watchdog(mut alive: watch::Receiver<u64>) {
+    let Some(allowed) = sd_notify::watchdog_enabled() else { return };
+    let pause = (allowed / 3).max(Duration::from_millis(100));
+    while alive.changed().await.is_ok() {
+        notify(NotifyState::Watchdog);
+        tokio::time::sleep(pause).await;
+    }
+}
+
+/// Without a service manager there is nobody to tell.
+fn notify(state: NotifyState<'_>) {
+    if let Err(error) = sd_notify::notify(&[state]) {
+        tracing::debug!(%error, "the service manager was not told");
+    }
+}
+
+/// Whoever waits for the file sees all of it or nothing.
+fn write_whole(path: &Path, text: &str) -> io::Result<()> {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".new");
+    std::fs::write(&beside, text)?;
+    std::fs::rename(&beside, path)
+}

@@ -1,0 +1,61 @@
+//! `feira-host status`: what the running agent is doing.
+
+use super::Place;
+use super::asking::unexpected;
+use crate::admin::wire::{AdminReply, AdminRequest, Status};
+use crate::exit::{Exit, Failure};
+use protocol::units::Bytes;
+
+/// Shows engine, offers, leases and brokers.
+pub(super) fn status(place: &Place) -> Result<Exit, Failure> {
+    let status = match place.ask(&AdminRequest::Status)? {
+        AdminReply::Status(status) => status,
+        AdminReply::Leases(_)
+        | AdminReply::Offers(_)
+        | AdminReply::Earnings(_)
+        | AdminReply::Done
+        | AdminReply::Refused(_) => return Err(unexpected()),
+    };
+    if place.printer.is_json() {
+        let mut document = serde_json::json!({ "schema": "feira.host-status/1" });
+        if let (Some(object), Ok(serde_json::Value::Object(fields))) =
+            (document.as_object_mut(), serde_json::to_value(&*status))
+        {
+            object.extend(fields);
+        }
+        place.printer.document(&document);
+    } else {
+        print(place, &status);
+    }
+    Ok(Exit::Done)
+}
+
+fn print(place: &Place, status: &Status) {
+    let line = |field: &str, value: &str| place.printer.line(&format!("{field:<10}{value}"));
+    line("host", &status.host);
+    line("agent", &format!("{}, process {}, since {}", status.version, status.pid, status.started_at));
+    match &status.engine {
+        Ok(engine) => line("engine", engine),
+        Err(reason) => line("engine", &format!("does not answer: {reason}")),
+    }
+    let gpus = if status.gpus.is_empty() { "none".to_owned() } else { status.gpus.join(", ") };
+    line("gpus", &gpus);
+    line("disk", &format!("{} for a new lease", Bytes(status.disk_free_bytes)));
+    if status.listed {
+        line("offers", &format!("{} of {} free", status.offers_free, status.offers));
+    } else {
+        line("offers", &format!("not listed; list it: {}", place.command("list --price 0.35")));
+    }
+    let leases: Vec<String> =
+        status.leases.iter().map(|(state, count)| format!("{count} {state}")).collect();
+    line("leases", &if leases.is_empty() { "none".to_owned() } else { leases.join(", ") });
+    for broker in &status.brokers {
+        line("broker", &format!("{} {}", broker.broker, broker.connection));
+        if let Some(circuit) = &broker.circuit {
+            line("", &format!("reached at {circuit}"));
+        }
+    }
+    for (reason, count) in &status.refusals {
+        line("refused", &format!("{count} {reason}"));
+    }
+}

@@ -1,0 +1,311 @@
+//! What `host.toml` and the environment say, read once and checked. A mistake in the file is an error that
+//! names the file, the line and the field; an unknown field is a mistake. It starts nothing.
+
+pub mod template;
+
+use protocol::ids::BrokerId;
+use protocol::net::{Multiaddr, parse_address, peer_of_address};
+use protocol::offer::BROKERS_MAX;
+use protocol::units::{Bytes, Seconds};
+use serde::Deserialize;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Where a host keeps what is its own unless it is told otherwise.
+pub const DEFAULT_FOLDER: &str = "/var/lib/feira-host";
+/// Where Docker listens unless it is told otherwise.
+pub const DEFAULT_ENGINE: &str = "/var/run/docker.sock";
+
+/// Why the settings cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// There is no file.
+    #[error("there is no {path}")]
+    Missing {
+        /// Where it should be.
+        path: PathBuf,
+    },
+    /// The file cannot be read.
+    #[error("could not read {path}")]
+    Read {
+        /// Which file.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        source: std::io::Error,
+    },
+    /// Something in the file is wrong.
+    #[error("{path}, line {line}, field `{field}`: {problem}")]
+    Wrong {
+        /// Which file.
+        path: PathBuf,
+        /// Which line, from 1.
+        line: usize,
+        /// Which field, or what stands in its place.
+        field: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+}
+
+/// All settings of a host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Config {
+    /// The brokers it lists with.
+    pub brokers: Vec<BrokerAddress>,
+    /// Where it listens for direct connections; nowhere behind NAT.
+    pub listen: Vec<Multiaddr>,
+    /// Under which addresses renters reach it directly.
+    pub announce: Vec<Multiaddr>,
+    /// The engine's socket.
+    pub engine: PathBuf,
+    /// Another file than `libnvidia-ml.so.1` to load.
+    pub nvml: Option<PathBuf>,
+    /// The owner's socket; in the data folder when absent.
+    pub admin_socket: Option<PathBuf>,
+    /// Disk that is never given to leases.
+    pub disk_reserve: Bytes,
+    /// How long logs are kept after a lease's end.
+    pub logs_kept: Seconds,
+    /// How often things are done.
+    pub periods: Periods,
+}
+
+/// A broker and where it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BrokerAddress {
+    /// Who it is.
+    pub broker: BrokerId,
+    /// Where to dial it.
+    pub addresses: Vec<Multiaddr>,
+}
+
+/// How often things are done. The defaults are the market's; shorter ones are for tests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Periods {
+    /// All offers are signed and said again.
+    pub announce: Duration,
+    /// Each lease's state and meters are signed and said again.
+    pub report: Duration,
+    /// What was not answered is said again.
+    pub resend: Duration,
+    /// Leases and containers are compared without a cause.
+    pub reconcile: Duration,
+    /// The machine is measured again.
+    pub measure: Duration,
+    /// How long a stopping agent waits for what it is doing.
+    pub drain: Duration,
+}
+
+impl Default for Periods {
+    fn default() -> Self {
+        Self {
+            announce: Duration::from_secs(20),
+            report: Duration::from_secs(10),
+            resend: Duration::from_secs(2),
+            reconcile: Duration::from_secs(5),
+            measure: Duration::from_secs(20),
+            drain: Duration::from_secs(10),
+        }
+    }
+}
+
+/// The file as it is written.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default)]
+    brokers: Vec<String>,
+    #[serde(default)]
+    listen: Vec<String>,
+    #[serde(default)]
+    announce: Vec<String>,
+    engine: Option<PathBuf>,
+    nvml: Option<PathBuf>,
+    admin_socket: Option<PathBuf>,
+    #[serde(default = "default_disk_reserve_gb")]
+    disk_reserve_gb: u64,
+    #[serde(default = "default_logs_kept_days")]
+    logs_kept_days: u64,
+    #[serde(default)]
+    periods: PeriodsSection,
+}
+
+/// Seconds between things.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct PeriodsSection {
+    announce_s: u64,
+    report_s: u64,
+    reconcile_s: u64,
+    drain_s: u64,
+}
+
+impl Default for PeriodsSection {
+    fn default() -> Self {
+        Self { announce_s: 20, report_s: 10, reconcile_s: 5, drain_s: 10 }
+    }
+}
+
+const fn default_disk_reserve_gb() -> u64 {
+    10
+}
+
+const fn default_logs_kept_days() -> u64 {
+    7
+}
+
+impl Config {
+    /// Reads and checks the file at `path`.
+    ///
+    /// # Errors
+    /// The first mistake in it, by line and field.
+    pub fn read(path: &Path) -> Result<Self, ConfigError> {
+        let text = std::fs::read_to_string(path).map_err(|source| {
+            if source.kind() == std::io::ErrorKind::NotFound {
+                return ConfigError::Missing { path: path.to_owned() };
+            }
+            ConfigError::Read { path: path.to_owned(), source }
+        })?;
+        Self::parse(path, &text)
+    }
+
+    /// Checks `text`, which is what the file at `path` holds.
+    ///
+    /// # Errors
+    /// The first mistake in it, by line and field.
+    pub fn parse(path: &Path, text: &str) -> Result<Self, ConfigError> {
+        let file: File = toml::from_str(text).map_err(|error| malformed(path, text, &error))?;
+        let wrong = |field: &str, problem: String| wrong_value(path, text, field, problem);
+        let addresses = |field: &'static str, list: &[String]| {
+            let parsed = list.iter().map(|address| parse_address(address));
+            parsed.collect::<Result<Vec<_>, _>>().map_err(|error| wrong(field, error.to_string()))
+        };
+        let brokers = grouped(&file.brokers).map_err(|problem| wrong("brokers", problem))?;
+        let listen = addresses("listen", &file.listen)?;
+        let announce = addresses("announce", &file.announce)?;
+        let periods = periods(&file.periods).map_err(|(field, problem)| wrong(field, problem))?;
+        Ok(Self {
+            brokers,
+            listen,
+            announce,
+            engine: file.engine.or_else(engine_of_environment).unwrap_or_else(|| DEFAULT_ENGINE.into()),
+            nvml: file.nvml,
+            admin_socket: file.admin_socket,
+            disk_reserve: Bytes::from_gb(file.disk_reserve_gb),
+            logs_kept: Seconds(file.logs_kept_days.saturating_mul(86_400)),
+            periods,
+        })
+    }
+}
+
+/// Broker addresses, those of one broker together.
+fn grouped(list: &[String]) -> Result<Vec<BrokerAddress>, String> {
+    let mut brokers: Vec<BrokerAddress> = Vec::new();
+    for text in list {
+        let (broker, address) = broker_address(text)?;
+        match brokers.iter_mut().find(|known| known.broker == broker) {
+            Some(known) => known.addresses.push(address),
+            None => brokers.push(BrokerAddress { broker, addresses: vec![address] }),
+        }
+    }
+    if brokers.len() > BROKERS_MAX {
+        return Err(format!("{} brokers; {BROKERS_MAX} are allowed", brokers.len()));
+    }
+    Ok(brokers)
+}
+
+/// A broker's address as it is typed.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn broker_address(text: &str) -> Result<(BrokerId, Multiaddr), String> {
+    let address = parse_address(text).map_err(|error| error.to_string())?;
+    let key = peer_of_address(&address).map_err(|error| error.to_string())?;
+    Ok((BrokerId::from(key), address))
+}
+
+fn periods(section: &PeriodsSection) -> Result<Periods, (&'static str, String)> {
+    let seconds = [
+        ("announce_s", section.announce_s, 60),
+        ("report_s", section.report_s, 60),
+        ("reconcile_s", section.reconcile_s, 60),
+        ("drain_s", section.drain_s, 240),
+    ];
+    for (field, value, most) in seconds {
+        // Offers are valid for 90 s, and a broker takes a host for gone after as long.
+        if !(1..=most).contains(&value) {
+            return Err((field, format!("{value} is not between 1 and {most}")));
+        }
+    }
+    Ok(Periods {
+        announce: Duration::from_secs(section.announce_s),
+        report: Duration::from_secs(section.report_s),
+        reconcile: Duration::from_secs(section.reconcile_s),
+        drain: Duration::from_secs(section.drain_s),
+        ..Periods::default()
+    })
+}
+
+/// The filter of the log, from `FEIRA_LOG`, like `debug` or `host_agent=debug,info`.
+#[must_use]
+#[expect(clippy::disallowed_methods, reason = "this file is where the environment is read")]
+pub fn log_filter() -> Option<String> {
+    std::env::var("FEIRA_LOG").ok().filter(|filter| !filter.is_empty())
+}
+
+/// Docker's own variable, where it names a socket of this machine.
+#[expect(clippy::disallowed_methods, reason = "this file is where the environment is read")]
+fn engine_of_environment() -> Option<PathBuf> {
+    let host = std::env::var("DOCKER_HOST").ok()?;
+    host.strip_prefix("unix://").map(PathBuf::from)
+}
+
+fn malformed(path: &Path, text: &str, error: &toml::de::Error) -> ConfigError {
+    let start = error.span().map_or(0, |span| span.start);
+    let before = text.get(..start).unwrap_or(text);
+    let line = before.matches('\n').count() + 1;
+    let written = text.lines().nth(line - 1).unwrap_or_default();
+    let field = written.split('=').next().unwrap_or_default().trim().to_owned();
+    ConfigError::Wrong { path: path.to_owned(), line, field, problem: error.message().to_owned() }
+}
+
+/// A value that has the right type and cannot be used. Field names are unique over all sections.
+fn wrong_value(path: &Path, text: &str, field: &str, problem: String) -> ConfigError {
+    let sets = |line: &str| {
+        let rest = line.trim_start().strip_prefix(field);
+        rest.is_some_and(|rest| rest.trim_start().starts_with('='))
+    };
+    let line = text.lines().position(sets).map_or(1, |index| index + 1);
+    ConfigError::Wrong { path: path.to_owned(), line, field: field.to_owned(), problem }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Config, String> {
+        Config::parse(Path::new("host.toml"), text).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_template_is_accepted_and_says_the_defaults() {
+        let config = parse(&template::text(&[])).unwrap();
+        assert_eq!(config.periods, Periods::default());
+        assert_eq!(config.disk_reserve, Bytes::from_gb(10));
+        assert_eq!(config.logs_kept, Seconds(604_800));
+        assert!(config.brokers.is_empty() && config.listen.is_empty());
+    }
+
+    #[test]
+    fn a_mistake_is_named_by_line_and_field() {
+        let unknown = parse("brokers = []\nbroker = \"x\"\n").unwrap_err();
+        assert!(unknown.starts_with("host.toml, line 2, field `broker`: unknown field"), "{unknown}");
+        let kind = parse("disk_reserve_gb = \"ten\"\n").unwrap_err();
+        assert!(kind.starts_with("host.toml, line 1, field `disk_reserve_gb`: "), "{kind}");
+        let broker = parse("\nbrokers = [\"nowhere\"]\n").unwrap_err();
+        assert!(broker.starts_with("host.toml, line 2, field `brokers`: "), "{broker}");
+        let period = parse("[periods]\nreport_s = 0\n").unwrap_err();
+        assert_eq!(period, "host.toml, line 2, field `report_s`: 0 is not between 1 and 60");
+    }
+}

@@ -1,0 +1,406 @@
+//! The rules against a model of an engine, in any order: goals that come twice or too late, an agent that
+//! dies anywhere, work that fails in the middle, programs that end by themselves. Never do two containers
+//! run on one resource, and in the end the containers are what the brokers want.
+
+use super::{START, World, at, goal};
+use crate::core::lease::State;
+use crate::core::leases::{Change, Decision, Leases};
+use crate::core::reconcile::{Containers, Observed, Outcome, Work};
+use proptest::prelude::*;
+use protocol::ids::LeaseId;
+use protocol::lease::{Detail, Goal, LeaseGoal, Problem, ProblemKind, Stage, Want};
+use protocol::units::Timestamp;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What can happen. Numbers choose among what there is.
+#[derive(Debug, Clone)]
+enum Step {
+    Order { broker: usize, offer: usize },
+    Want { lease: usize, change: WantChange },
+    Deliver { broker: usize },
+    DeliverOld { broker: usize, goal: usize },
+    BeginWork,
+    EndWork { lease: usize, how: WorkEnd },
+    BeginSight,
+    EndSight,
+    Exit { lease: usize },
+    Vanish { lease: usize },
+    Kill { effects: bool },
+    Wait { seconds: u64 },
+}
+
+#[derive(Debug, Clone, Copy)]
+enum WantChange {
+    Stop,
+    Resume,
+    End,
+    Drop,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum WorkEnd {
+    Well,
+    Broken { halfway: bool },
+    Problem,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let number = 0_usize..8;
+    let want = prop_oneof![
+        Just(WantChange::Stop),
+        Just(WantChange::Resume),
+        Just(WantChange::End),
+        Just(WantChange::Drop)
+    ];
+    let end = prop_oneof![
+        4 => Just(WorkEnd::Well),
+        1 => any::<bool>().prop_map(|halfway| WorkEnd::Broken { halfway }),
+        1 => Just(WorkEnd::Problem)
+    ];
+    prop_oneof![
+        2 => (0_usize..2, 0_usize..2).prop_map(|(broker, offer)| Step::Order { broker, offer }),
+        3 => (number.clone(), want).prop_map(|(lease, change)| Step::Want { lease, change }),
+        6 => (0_usize..2).prop_map(|broker| Step::Deliver { broker }),
+        1 => (0_usize..2, number.clone()).prop_map(|(broker, goal)| Step::DeliverOld { broker, goal }),
+        6 => Just(Step::BeginWork),
+        6 => (number.clone(), end).prop_map(|(lease, how)| Step::EndWork { lease, how }),
+        4 => Just(Step::BeginSight),
+        4 => Just(Step::EndSight),
+        2 => number.clone().prop_map(|lease| Step::Exit { lease }),
+        1 => number.prop_map(|lease| Step::Vanish { lease }),
+        1 => any::<bool>().prop_map(|effects| Step::Kill { effects }),
+        1 => (1_u64..20).prop_map(|seconds| Step::Wait { seconds }),
+    ]
+}
+
+struct BrokerModel {
+    sequence: u64,
+    wanted: BTreeMap<LeaseId, LeaseGoal>,
+    said: Vec<Goal>,
+}
+
+/// Everything at once: brokers, agent, journal, engine.
+struct Model {
+    world: World,
+    second: u64,
+    orders: u8,
+    brokers: [BrokerModel; 2],
+    offer_of: BTreeMap<LeaseId, usize>,
+    // The engine.
+    engine: Containers,
+    // The agent's memory.
+    leases: Leases,
+    jobs: BTreeMap<LeaseId, Work>,
+    view: Option<Containers>,
+    sight: Option<(u64, Containers)>,
+    begun: u64,
+    blind_until: BTreeMap<LeaseId, u64>,
+    // The journal.
+    epochs: BTreeMap<protocol::offer::ResourceName, u64>,
+    records: BTreeMap<LeaseId, crate::core::lease::LeaseRecord>,
+}
+
+impl Model {
+    fn new() -> Self {
+        let world = World::new();
+        let broker = || BrokerModel { sequence: 0, wanted: BTreeMap::new(), said: Vec::new() };
+        Self {
+            leases: world.empty(),
+            world,
+            second: 1,
+            orders: 0,
+            brokers: [broker(), broker()],
+            offer_of: BTreeMap::new(),
+            engine: Containers::new(),
+            jobs: BTreeMap::new(),
+            view: None,
+            sight: None,
+            begun: 0,
+            blind_until: BTreeMap::new(),
+            epochs: BTreeMap::new(),
+            records: BTreeMap::new(),
+        }
+    }
+
+    /// First the journal, then memory.
+    fn record(&mut self, decision: &Decision) {
+        for change in &decision.changes {
+            match change {
+                Change::Lease(record) => {
+                    for held in record.state.held() {
+                        let last = self.epochs.insert(held.resource.clone(), held.epoch);
+                        let known = self.records.get(&record.lease);
+                        let is_old = known.is_some_and(|known| known.state.held().contains(held));
+                        assert!(is_old || last.is_none_or(|last| held.epoch > last), "epoch used twice");
+                    }
+                    self.records.insert(record.lease, (**record).clone());
+                }
+                Change::Forgotten(lease) => drop(self.records.remove(lease)),
+            }
+        }
+        self.leases.apply(decision);
+    }
+
+    fn nth<T: Copy>(items: impl Iterator<Item = T>, number: usize) -> Option<T> {
+        let items: Vec<T> = items.collect();
+        if items.is_empty() { None } else { Some(items[number % items.len()]) }
+    }
+
+    fn step(&mut self, step: &Step) {
+        match *step {
+            Step::Order { broker, offer } => self.order(broker, offer),
+            Step::Want { lease, change } => self.want(lease, change),
+            Step::Deliver { broker } => self.deliver(broker),
+            Step::DeliverOld { broker, goal } => {
+                if let Some(index) = Self::nth(0..self.brokers[broker].said.len(), goal) {
+                    let old = self.brokers[broker].said[index].clone();
+                    self.hear(broker, &old);
+                }
+            }
+            Step::BeginWork => self.begin_work(),
+            Step::EndWork { lease, how } => {
+                if let Some(lease) = Self::nth(self.jobs.keys().copied(), lease) {
+                    self.end_work(lease, how);
+                }
+            }
+            Step::BeginSight => {
+                if self.sight.is_none() {
+                    self.begun += 1;
+                    self.sight = Some((self.begun, self.engine.clone()));
+                }
+            }
+            Step::EndSight => self.end_sight(),
+            Step::Exit { lease } => {
+                if let Some(lease) = Self::nth(self.engine.keys().copied(), lease) {
+                    self.exit(lease, 3);
+                }
+            }
+            Step::Vanish { lease } => {
+                if let Some(lease) = Self::nth(self.engine.keys().copied(), lease) {
+                    self.engine.remove(&lease);
+                }
+            }
+            Step::Kill { effects } => self.kill(effects),
+            Step::Wait { seconds } => self.second += seconds,
+        }
+    }
+
+    fn order(&mut self, broker: usize, offer: usize) {
+        // An order is young when it is first heard.
+        if self.orders < 6 && self.second < 100 {
+            self.orders += 1;
+            let wanted = self.world.lease_goal(broker, self.orders, offer, Want::Run(1));
+            self.offer_of.insert(wanted.lease, offer);
+            self.brokers[broker].wanted.insert(wanted.lease, wanted);
+        }
+    }
+
+    fn want(&mut self, number: usize, change: WantChange) {
+        let all = self.brokers.iter().flat_map(|broker| broker.wanted.keys().copied());
+        let Some(lease) = Self::nth(all, number) else { return };
+        for broker in &mut self.brokers {
+            let Some(wanted) = broker.wanted.get_mut(&lease) else { continue };
+            let runs = self.records.get(&lease).map_or(0, |record| record.state.run());
+            match (change, wanted.want) {
+                (WantChange::Drop, _) => drop(broker.wanted.remove(&lease)),
+                (WantChange::End, _) => wanted.want = Want::End,
+                (WantChange::Stop, Want::Run(_)) => wanted.want = Want::Stop,
+                (WantChange::Resume, Want::Stop | Want::Run(_)) => wanted.want = Want::Run(runs + 1),
+                (WantChange::Stop | WantChange::Resume, Want::End) | (WantChange::Stop, Want::Stop) => {}
+            }
+        }
+    }
+
+    fn deliver(&mut self, broker: usize) {
+        let model = &mut self.brokers[broker];
+        model.sequence += 1;
+        let goal = goal(model.sequence, model.wanted.values().cloned().collect());
+        model.said.push(goal.clone());
+        self.hear(broker, &goal);
+    }
+
+    fn hear(&mut self, broker: usize, goal: &Goal) {
+        let (id, now) = (self.world.broker(broker), at(self.second));
+        let decided = self.leases.decide_goal(id, goal, &self.world.standing(), now);
+        if let Ok(decision) = decided {
+            self.record(&decision);
+        }
+    }
+
+    fn begin_work(&mut self) {
+        let Some(view) = &self.view else { return };
+        let wanted = self.leases.work(view);
+        let cancelled: Vec<LeaseId> = self
+            .jobs
+            .iter()
+            .filter(|(lease, work)| wanted.get(lease) != Some(work))
+            .map(|(lease, _)| *lease)
+            .collect();
+        for lease in cancelled {
+            self.jobs.remove(&lease);
+            self.blind_until.insert(lease, self.begun + 1);
+        }
+        let seen = self.begun - u64::from(self.sight.is_some());
+        for (lease, work) in wanted {
+            let blind = self.blind_until.get(&lease).is_some_and(|until| *until > seen);
+            if !blind {
+                self.jobs.entry(lease).or_insert(work);
+            }
+        }
+    }
+
+    fn end_work(&mut self, lease: LeaseId, how: WorkEnd) {
+        let Some(work) = self.jobs.remove(&lease) else { return };
+        self.blind_until.insert(lease, self.begun + 1);
+        let outcome = match (work, how) {
+            (Work::Prepare, WorkEnd::Problem) => {
+                self.exit(lease, 137);
+                Outcome::Problem(Problem {
+                    stage: Stage::Starting,
+                    kind: ProblemKind::CommandUnknown,
+                    detail: Detail::cut("no"),
+                })
+            }
+            (_, WorkEnd::Broken { halfway }) => {
+                if halfway {
+                    self.effect(lease, work);
+                }
+                Outcome::Broken("model".to_owned())
+            }
+            (_, WorkEnd::Well | WorkEnd::Problem) => self.effect(lease, work),
+        };
+        let decision = self.leases.decide_outcome(lease, &outcome, at(self.second));
+        self.record(&decision);
+    }
+
+    /// What the engine does when it is asked for this.
+    fn effect(&mut self, lease: LeaseId, work: Work) -> Outcome {
+        match work {
+            Work::Prepare => {
+                if let Some(Observed::Running { started_at }) = self.engine.get(&lease) {
+                    return Outcome::Started(*started_at);
+                }
+                self.second += 1;
+                let started_at = Timestamp(START + self.second * 1000);
+                self.engine.insert(lease, Observed::Running { started_at });
+                Outcome::Started(started_at)
+            }
+            Work::Stop { .. } => {
+                self.exit(lease, 143);
+                Outcome::Stopped
+            }
+            Work::Remove { .. } => {
+                self.engine.remove(&lease);
+                Outcome::Removed
+            }
+        }
+    }
+
+    fn exit(&mut self, lease: LeaseId, code: i32) {
+        if let Some(Observed::Running { started_at }) = self.engine.get(&lease).copied() {
+            let finished_at = Timestamp(START + self.second * 1000);
+            let out_of_memory = false;
+            let exited = Observed::Exited { code, out_of_memory, started_at, finished_at };
+            self.engine.insert(lease, exited);
+        }
+    }
+
+    fn end_sight(&mut self) {
+        let Some((number, containers)) = self.sight.take() else { return };
+        let blind = self.blind_until.iter().filter(|(_, until)| **until > number);
+        let busy: BTreeSet<LeaseId> =
+            self.jobs.keys().chain(blind.map(|(lease, _)| lease)).copied().collect();
+        let decision = self.leases.decide_sight(&containers, &busy, at(self.second));
+        self.view = Some(containers);
+        self.record(&decision);
+    }
+
+    /// The agent is killed: what it had asked the engine for happens or does not; it starts again from the
+    /// journal.
+    fn kill(&mut self, effects: bool) {
+        let jobs = std::mem::take(&mut self.jobs);
+        if effects {
+            for (lease, work) in jobs {
+                self.effect(lease, work);
+            }
+        }
+        self.view = None;
+        self.sight = None;
+        self.begun = 0;
+        self.blind_until.clear();
+        let records = self.records.values().cloned();
+        self.leases = Leases::recovered(self.world.host, self.epochs.clone(), records);
+    }
+
+    fn check(&self) {
+        let mut running = BTreeMap::new();
+        for (lease, container) in &self.engine {
+            if matches!(container, Observed::Running { .. }) {
+                let other = running.insert(self.offer_of[lease], lease);
+                assert!(other.is_none(), "{lease:?} and {other:?} run on one resource");
+            }
+        }
+        for record in self.leases.records().values() {
+            assert!(record.running().0 <= self.second * 1000, "a meter outran the clock");
+        }
+    }
+
+    /// Nothing fails any more: goals are heard, work ends well, until nothing changes.
+    fn settle(&mut self) {
+        for _ in 0..40 {
+            self.second += 1;
+            self.deliver(0);
+            self.deliver(1);
+            self.end_sight();
+            self.step(&Step::BeginSight);
+            self.end_sight();
+            self.begin_work();
+            let jobs: Vec<LeaseId> = self.jobs.keys().copied().collect();
+            for lease in jobs {
+                self.end_work(lease, WorkEnd::Well);
+                self.check();
+            }
+        }
+    }
+
+    fn check_settled(&self) {
+        let mut wanted = BTreeMap::new();
+        for broker in &self.brokers {
+            wanted.extend(broker.wanted.iter().map(|(lease, goal)| (*lease, goal.want)));
+        }
+        for lease in self.engine.keys() {
+            let want = wanted.get(lease).copied();
+            assert!(want.is_some_and(|want| want != Want::End), "{lease:?} was to be gone: {want:?}");
+        }
+        for (lease, want) in wanted {
+            let runs = matches!(self.engine.get(&lease), Some(Observed::Running { .. }));
+            let Some(record) = self.leases.record(lease) else {
+                assert!(!runs, "{lease:?} runs without a record");
+                continue;
+            };
+            let says_running = matches!(record.state, State::Running { .. });
+            assert_eq!(runs, says_running, "{lease:?} {:?}", record.state);
+            match want {
+                // It may have ended, failed, lost its resource or vanished; it never hangs in between.
+                Want::Run(_) => assert!(!matches!(record.state, State::Preparing { .. })),
+                Want::Stop => assert!(!runs),
+                Want::End => assert!(matches!(record.state, State::Gone { .. })),
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_order_of_events_ends_in_what_is_wanted(steps in prop::collection::vec(step(), 1..120)) {
+        let mut model = Model::new();
+        for step in &steps {
+            model.step(step);
+            model.check();
+        }
+        model.settle();
+        model.check_settled();
+    }
+}
