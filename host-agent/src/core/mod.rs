@@ -28,4 +28,4 @@ pub mod meter;
 pub mod offer;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -21,9 +21,9 @@ use protocol::units::{
 };
 
 /// When the tests begin: an order signed now is valid for two minutes.
-pub(super) const START: u64 = 1_000_000_000;
+pub(crate) const START: u64 = 1_000_000_000;
 
-pub(super) fn at(seconds: u64) -> Moment {
+pub(crate) fn at(seconds: u64) -> Moment {
     Moment {
         wall: Timestamp(START + seconds * 1000),
         monotonic: Millis(5_000 + seconds * 1000),
@@ -31,7 +31,7 @@ pub(super) fn at(seconds: u64) -> Moment {
     }
 }
 
-pub(super) fn gpu(uuid: &str) -> Gpu {
+pub(crate) fn gpu(uuid: &str) -> Gpu {
     Gpu {
         model: Text::cut("NVIDIA Test"),
         uuid: Text::cut(uuid),
@@ -45,7 +45,7 @@ pub(super) fn gpu(uuid: &str) -> Gpu {
     }
 }
 
-pub(super) fn machine(gpus: &[Gpu]) -> Machine {
+pub(crate) fn machine(gpus: &[Gpu]) -> Machine {
     Machine {
         cpu_model: Text::cut("Test CPU"),
         architecture: Text::cut("x86_64"),
@@ -64,7 +64,7 @@ pub(super) fn machine(gpus: &[Gpu]) -> Machine {
     }
 }
 
-pub(super) fn listing(machine: &Machine) -> Listing {
+pub(crate) fn listing(machine: &Machine) -> Listing {
     Listing {
         resources: resources_of(machine),
         prices: Prices {
@@ -86,14 +86,14 @@ pub(super) fn listing(machine: &Machine) -> Listing {
 }
 
 /// A host with two GPUs, two brokers and a renter.
-pub(super) struct World {
-    pub(super) host: HostId,
-    pub(super) brokers: [SigningKey; 2],
-    pub(super) renter: SigningKey,
-    pub(super) offers: Vec<Listed>,
+pub(crate) struct World {
+    pub(crate) host: HostId,
+    pub(crate) brokers: [SigningKey; 2],
+    pub(crate) renter: SigningKey,
+    pub(crate) offers: Vec<Listed>,
 }
 
-pub(super) fn public(key: &SigningKey) -> PublicKey {
+pub(crate) fn public(key: &SigningKey) -> PublicKey {
     PublicKey::from_bytes(key.verifying_key().to_bytes())
 }
 
@@ -108,7 +108,7 @@ fn sign<T: Statement>(key: &SigningKey, audience: PublicKey, number: u8, body: T
 }
 
 impl World {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let key = |byte: u8| SigningKey::from_bytes(&[byte; 32]);
         let machine = machine(&[gpu("GPU-a"), gpu("GPU-b")]);
         let host = HostId::from(public(&key(9)));
@@ -120,15 +120,15 @@ impl World {
         }
     }
 
-    pub(super) fn empty(&self) -> Leases {
+    pub(crate) fn empty(&self) -> Leases {
         Leases::recovered(self.host, [], [])
     }
 
-    pub(super) fn broker(&self, broker: usize) -> BrokerId {
+    pub(crate) fn broker(&self, broker: usize) -> BrokerId {
         BrokerId::from(public(&self.brokers[broker]))
     }
 
-    pub(super) fn standing(&self) -> Standing<'_> {
+    pub(crate) fn standing(&self) -> Standing<'_> {
         Standing {
             offers: &self.offers,
             engine: Ok(()),
@@ -137,7 +137,7 @@ impl World {
         }
     }
 
-    pub(super) fn order(&self, number: u8, offer: usize) -> Order {
+    pub(crate) fn order(&self, number: u8, offer: usize) -> Order {
         let listed = &self.offers[offer];
         Order {
             id: OrderId::from_bytes([number; 16]),
@@ -160,7 +160,7 @@ impl World {
     }
 
     /// The goal for order `number` of `offer` by `broker`, after `change` of order and award.
-    pub(super) fn changed_goal(
+    pub(crate) fn changed_goal(
         &self,
         broker: usize,
         number: u8,
@@ -190,11 +190,11 @@ impl World {
         LeaseGoal { lease, order, award, want: Want::Run(1) }
     }
 
-    pub(super) fn lease_goal(&self, broker: usize, number: u8, offer: usize, want: Want) -> LeaseGoal {
+    pub(crate) fn lease_goal(&self, broker: usize, number: u8, offer: usize, want: Want) -> LeaseGoal {
         LeaseGoal { want, ..self.changed_goal(broker, number, offer, |_, _| ()) }
     }
 }
 
-pub(super) fn goal(sequence: u64, leases: Vec<LeaseGoal>) -> Goal {
+pub(crate) fn goal(sequence: u64, leases: Vec<LeaseGoal>) -> Goal {
     Goal { sequence, started_at: Timestamp(START), leases: List::new(leases).unwrap() }
 }
