@@ -1,5 +1,6 @@
 //! Requests between real nodes on loopback: replies, sizes, deadlines, and each limit with its explicit refusal.
 #![cfg(feature = "net")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 mod net_world;
 
@@ -9,8 +10,8 @@ use std::time::Duration;
 use futures::future::join_all;
 use net_world::{Over, SOON, connect, echo_broker, start, until};
 use protocol::net::{
-    ConnectError, MAX_FRAME, Node, NodeConfig, NodeError, NodeEvent, PeerRefusal, Refusal,
-    ReplyError, RequestError,
+    ConnectError, MAX_FRAME, Node, NodeConfig, NodeError, NodeEvent, NodeEvents, PeerRefusal,
+    Refusal, ReplyError, RequestError,
 };
 use tokio::time::Instant;
 
@@ -165,6 +166,16 @@ async fn an_empty_bucket_says_busy_and_leaves_others_alone() {
     }
 }
 
+/// Takes events until there are `many`.
+async fn take(events: &mut NodeEvents, many: usize, held: &mut Vec<NodeEvent>) {
+    let taking = async {
+        while held.len() < many {
+            held.extend(events.recv().await);
+        }
+    };
+    tokio::time::timeout(SOON, taking).await.unwrap();
+}
+
 #[tokio::test]
 async fn requests_in_flight_are_bounded_on_both_sides() {
     let mut config = NodeConfig::broker(vec![Over::Tcp.anywhere()]);
@@ -185,13 +196,9 @@ async fn requests_in_flight_are_bounded_on_both_sides() {
     };
     let mut held = Vec::new();
     let first = ask(&one, 5);
-    while held.len() < 4 {
-        held.extend(events.recv().await);
-    }
+    take(&mut events, 4, &mut held).await;
     let second = ask(&two, 3);
-    while held.len() < 6 {
-        held.extend(events.recv().await);
-    }
+    take(&mut events, 6, &mut held).await;
     until("two refusals", async || {
         broker.counters().refused(Refusal::TooManyInFlight) == 2
     })
