@@ -10,8 +10,6 @@ use crate::core::lease::{Lease, State};
 use protocol::lease::{Detail, EndCause, PauseCause, Problem, ProblemKind, Stage};
 use protocol::units::{MicroUsd, Millis, Seconds, Timestamp};
 
-/// How often a lease is looked at whose end is near but cannot be computed.
-const LOOK_AGAIN: Millis = Millis(1000);
 const HOUR: Seconds = Seconds(3600);
 
 /// A lease's money at one moment.
@@ -41,7 +39,7 @@ impl Desk {
             State::Suspect { lost_at } if now >= *lost_at => {
                 to(State::Closed { cause: EndCause::HostLost })
             }
-            State::Closing { cause, give_up_at } if now >= *give_up_at => {
+            State::Closing { cause, give_up_at, .. } if now >= *give_up_at => {
                 to(State::Closed { cause: cause.clone() })
             }
             State::Running => self.check_running(now, lease, fill),
@@ -57,7 +55,7 @@ impl Desk {
 
     fn not_started(&self, now: Timestamp, lease: &Lease) -> State {
         if lease.started_at.is_none() {
-            return self.closing(now, EndCause::NotStarted);
+            return self.closing(now, lease, EndCause::NotStarted);
         }
         let problem = Problem {
             stage: Stage::Starting,
@@ -77,10 +75,10 @@ impl Desk {
         let expected = meter.expected(now, lease.state.counting(), self.settings.suspect_after);
         let to = |state: State| vec![self.moved(now, lease, state, ahead)];
         if lease.charge_for(&expected).total() >= lease.contract.budget {
-            return to(self.closing(now, EndCause::Budget));
+            return to(self.closing(now, lease, EndCause::Budget));
         }
         if lease.contract.duration_max.is_some_and(|most| expected.running >= most.millis()) {
-            return to(self.closing(now, EndCause::Duration));
+            return to(self.closing(now, lease, EndCause::Duration));
         }
         let funds = self.funds(now, lease);
         let lasts = |time| funds.all >= lease.burn(time).min(funds.need);
@@ -111,7 +109,7 @@ impl Desk {
         // A gap that will be billed must still be paid for.
         let unpaid = funds.all < lease.burn(self.settings.suspect_after).min(funds.budget);
         if now >= disk_until || unpaid || funds.budget <= MicroUsd::ZERO {
-            return vec![self.moved(now, lease, self.closing(now, EndCause::DiskExpired), ahead)];
+            return vec![self.moved(now, lease, self.closing(now, lease, EndCause::DiskExpired), ahead)];
         }
         let fill = fill.then(|| self.topped_up(now, lease, self.hold_to_store(lease, &ahead)));
         fill.flatten().into_iter().collect()
@@ -177,7 +175,7 @@ impl Desk {
     }
 }
 
-/// The moment `span` from `now`, but not at once; never when there is no end.
+/// The moment `span` from `now`; never when there is no end.
 fn soon(now: Timestamp, span: Option<Millis>) -> Timestamp {
-    span.map_or(Timestamp(u64::MAX), |span| now.after(span.max(LOOK_AGAIN)))
+    span.map_or(Timestamp(u64::MAX), |span| now.after(span))
 }

@@ -22,6 +22,9 @@ use protocol::signed::Verified;
 use protocol::units::{Millis, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// How soon a lease is looked at again when nothing came of the last look.
+const LOOK_AGAIN: Millis = Millis(1000);
+
 /// One broker's market at work.
 #[derive(Debug)]
 pub struct Desk {
@@ -324,7 +327,7 @@ impl Desk {
         self.plan(now, id, MeterFrom::Here);
         let Some(soft) = self.soft.get_mut(&id).filter(|soft| soft.look <= now) else { return };
         self.looks.remove(&(soft.look, id));
-        soft.look = now.after(Millis(1000));
+        soft.look = now.after(LOOK_AGAIN);
         self.looks.insert((soft.look, id));
     }
 

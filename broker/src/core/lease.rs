@@ -71,6 +71,8 @@ pub enum State {
         cause: EndCause,
         /// After this, the host is not waited for.
         give_up_at: Timestamp,
+        /// Whether the container may still run, so that it has its resources until it is gone.
+        may_run: bool,
     },
     /// Over.
     Closed {
@@ -128,7 +130,10 @@ impl State {
     /// Whether the container may run here, so that nobody else can have its resources.
     #[must_use]
     pub const fn holds_resources(&self) -> bool {
-        !matches!(self, Self::Paused { .. } | Self::Closed { .. })
+        !matches!(
+            self,
+            Self::Paused { .. } | Self::Closing { may_run: false, .. } | Self::Closed { .. }
+        )
     }
 
     /// Whether the renter can still do something with it.

@@ -109,7 +109,7 @@ impl Desk {
             | State::Preparing { .. }
             | State::Running
             | State::Suspect { .. }
-            | State::Paused { .. } => self.closing(now, cause),
+            | State::Paused { .. } => self.closing(now, lease, cause),
             State::Closing { .. } | State::Closed { .. } => return None,
         };
         Some(self.moved(now, lease, to, self.meter_at(now, lease)))
@@ -128,7 +128,12 @@ impl Desk {
     }
 
     /// The state of a lease whose host has still to clear up.
-    pub(super) fn closing(&self, now: Timestamp, cause: EndCause) -> State {
-        State::Closing { cause, give_up_at: now.after(self.settings.lost_after.millis()) }
+    pub(super) fn closing(&self, now: Timestamp, lease: &Lease, cause: EndCause) -> State {
+        State::Closing {
+            cause,
+            give_up_at: now.after(self.settings.lost_after.millis()),
+            // A stopped lease's resource may be another one's already.
+            may_run: lease.state.holds_resources(),
+        }
     }
 }

@@ -39,3 +39,6 @@ mod settle;
 pub mod view;
 
 pub use market::Market;
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -170,7 +170,7 @@ impl Desk {
     /// A lease that never ran is over; one that ran has a disk worth keeping.
     pub(super) fn failed(&self, now: Timestamp, lease: &Lease, problem: Problem) -> State {
         if lease.started_at.is_none() {
-            return self.closing(now, EndCause::Failed(problem));
+            return self.closing(now, lease, EndCause::Failed(problem));
         }
         self.paused(now, PauseCause::ResumeFailed(problem))
     }

@@ -250,3 +250,6 @@ fn loaded(number: i64) -> u64 {
 const fn loaded_amount(amount: i64) -> MicroUsd {
     MicroUsd(amount)
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,383 @@
+//! A desk with parties around it: signs what they would sign, and keeps the journal in memory.
+//!
+//! Must not know what the right answer is.
+
+use crate::core::book::{Book, BookLimits};
+use crate::core::command::{Answer, Command};
+use crate::core::desk::{Desk, DeskSetup};
+use crate::core::event::Event;
+use crate::core::market::Market;
+use crate::core::settings::MarketSettings;
+use ed25519_dalek::SigningKey;
+use protocol::bounded::{List, Text};
+use protocol::ids::{
+    BootId, BrokerId, DepositId, HostId, LeaseId, MessageId, OrderId, PublicKey, RenterId,
+};
+use protocol::job::{Job, PinnedImage};
+use protocol::lease::{
+    ContainerState, Grant, LeaseView, Meters, Phase, Refusal, RefusalReason, Report,
+};
+use protocol::machine::{ContainerNetwork, Machine};
+use protocol::message::Rejection;
+use protocol::offer::{Offer, ResourceName, Share, offer_id};
+use protocol::order::{LeaseAction, LeaseCommand, LeaseName, Order};
+use protocol::signed::{ANYONE, Envelope, Signed, Statement, Verified};
+use protocol::terms::{ContractKind, Limits, Prices};
+use protocol::units::{
+    BasisPoints, Bytes, MicroUsd, Millis, PricePerGb, PricePerGbMonth, PricePerHour, Seconds,
+    Timestamp,
+};
+use std::convert::Infallible;
+
+pub(crate) const START: Timestamp = Timestamp(1_800_000_000_000);
+
+pub(crate) fn broker_key() -> SigningKey {
+    SigningKey::from_bytes(&[1; 32])
+}
+
+pub(crate) fn broker_id() -> BrokerId {
+    public(&broker_key()).into()
+}
+
+pub(crate) fn renter_key(n: u8) -> SigningKey {
+    SigningKey::from_bytes(&[100 + n; 32])
+}
+
+pub(crate) fn renter_id(n: u8) -> RenterId {
+    public(&renter_key(n)).into()
+}
+
+pub(crate) fn host_key(n: u8) -> SigningKey {
+    SigningKey::from_bytes(&[200 + n; 32])
+}
+
+pub(crate) fn host_id(n: u8) -> HostId {
+    public(&host_key(n)).into()
+}
+
+fn public(key: &SigningKey) -> PublicKey {
+    PublicKey::from_bytes(key.verifying_key().to_bytes())
+}
+
+/// What an offer asks and bounds.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ask {
+    pub(crate) prices: Prices,
+    pub(crate) start_within: Seconds,
+    pub(crate) duration_max: Option<Seconds>,
+    pub(crate) disk_max: Bytes,
+}
+
+impl Default for Ask {
+    /// The offer of the first example of the market rules.
+    fn default() -> Self {
+        Self {
+            prices: Prices {
+                compute: PricePerHour(400_000),
+                storage: PricePerGbMonth(100_000),
+                upload: PricePerGb(10_000),
+                download: PricePerGb(0),
+            },
+            start_within: Seconds(600),
+            duration_max: None,
+            disk_max: Bytes::from_gb(500),
+        }
+    }
+}
+
+/// The broker's desk and all who talk to it.
+#[derive(Debug)]
+pub(crate) struct World {
+    pub(crate) desk: Desk,
+    pub(crate) now: Timestamp,
+    pub(crate) journal: Vec<Event>,
+    pub(crate) asks: Vec<(u8, ResourceName, Ask)>,
+    messages: u64,
+    sequence: u64,
+}
+
+impl World {
+    pub(crate) fn new(settings: MarketSettings) -> Self {
+        let desk = open_desk(Market::new(broker_id()), START, settings);
+        Self { desk, now: START, journal: Vec::new(), asks: Vec::new(), messages: 0, sequence: 0 }
+    }
+
+    /// Settings of the examples: a fee of 10 %.
+    pub(crate) fn with_a_fee_of_ten_percent() -> Self {
+        Self::new(MarketSettings { fee: BasisPoints(1000), ..MarketSettings::default() })
+    }
+
+    /// A desk that opens anew on what the journal adds up to, with an empty book.
+    pub(crate) fn restart(&mut self, settings: MarketSettings) {
+        self.desk = open_desk(self.replayed(), self.now, settings);
+        self.announce();
+    }
+
+    pub(crate) fn replayed(&self) -> Market {
+        let mut market = Market::new(broker_id());
+        for event in &self.journal {
+            market.apply(event.clone());
+        }
+        market
+    }
+
+    pub(crate) fn wait(&mut self, seconds: u64) {
+        self.now = self.now.after(Seconds(seconds).millis());
+    }
+
+    pub(crate) fn tick(&mut self) {
+        let Self { desk, journal, now, .. } = self;
+        let result: Result<(), Infallible> = desk.tick(*now, &mut |event| {
+            journal.push(event.clone());
+            Ok(())
+        });
+        result.unwrap();
+    }
+
+    pub(crate) fn handle(&mut self, command: Command) -> Result<Answer, Rejection> {
+        let Self { desk, journal, now, .. } = self;
+        let result: Result<_, Infallible> = desk.handle(*now, command, &mut |event| {
+            journal.push(event.clone());
+            Ok(())
+        });
+        result.unwrap()
+    }
+
+    pub(crate) fn deposit(&mut self, renter: u8, amount: i64) {
+        let command = self.deposit_command(renter, amount);
+        self.handle(command).unwrap();
+    }
+
+    pub(crate) fn deposit_command(&mut self, renter: u8, amount: i64) -> Command {
+        self.messages += 1;
+        let mut id = [7; 16];
+        id[..8].copy_from_slice(&self.messages.to_le_bytes());
+        Command::Deposit {
+            id: DepositId::from_bytes(id),
+            renter: renter_id(renter),
+            amount: MicroUsd(amount),
+            memo: Text::default(),
+        }
+    }
+
+    /// A host offers its whole machine, and is heard from here on.
+    pub(crate) fn offer(&mut self, host: u8, ask: Ask) {
+        self.offer_resource(host, "machine", ask);
+    }
+
+    pub(crate) fn offer_resource(&mut self, host: u8, resource: &str, ask: Ask) {
+        self.asks.push((host, Text::new(resource).unwrap(), ask));
+        self.announce();
+    }
+
+    /// Every host announces all that it offers.
+    pub(crate) fn announce(&mut self) {
+        let mut hosts: Vec<u8> = self.asks.iter().map(|(host, ..)| *host).collect();
+        hosts.sort_unstable();
+        hosts.dedup();
+        for host in hosts {
+            let asks: Vec<_> = self.asks.iter().filter(|(of, ..)| *of == host).cloned().collect();
+            let offers =
+                asks.iter().map(|(_, resource, ask)| self.signed_offer(host, resource, ask));
+            let offers: Vec<_> = offers.collect();
+            self.desk.announce(self.now, host_id(host), offers, List::default()).unwrap();
+        }
+    }
+
+    fn signed_offer(&self, host: u8, resource: &ResourceName, ask: &Ask) -> Verified<Offer> {
+        let envelope = Envelope {
+            audience: ANYONE,
+            message_id: MessageId::from_bytes([0; 16]),
+            issued: self.now,
+            validity: Seconds(90),
+        };
+        Signed::sign(offer(host, resource, ask, self.now), &host_key(host), envelope).unwrap()
+    }
+
+    /// Signs with an id that was never used.
+    pub(crate) fn sign<T: Statement>(&mut self, body: T, key: &SigningKey) -> Verified<T> {
+        self.messages += 1;
+        let mut id = [0; 16];
+        id[..8].copy_from_slice(&self.messages.to_le_bytes());
+        let envelope = Envelope {
+            audience: broker_id().into(),
+            message_id: MessageId::from_bytes(id),
+            issued: self.now,
+            validity: Seconds(60),
+        };
+        Signed::sign(body, key, envelope).unwrap()
+    }
+
+    /// An order for the offer of that index, with 50 GB, a large budget and no other limit.
+    pub(crate) fn order(&mut self, offered: usize) -> Order {
+        self.messages += 1;
+        let (host, resource, ask) = self.asks[offered].clone();
+        let body = offer(host, &resource, &ask, self.now);
+        let mut id = [9; 16];
+        id[..8].copy_from_slice(&self.messages.to_le_bytes());
+        Order {
+            id: OrderId::from_bytes(id),
+            offer: body.id,
+            terms: body.terms_digest().unwrap(),
+            kind: ContractKind::OnDemand,
+            name: LeaseName::new(format!("lease-{}", self.messages)).unwrap(),
+            job: job(),
+            disk: Bytes::from_gb(50),
+            price_max: PricePerHour(5_000_000),
+            budget: MicroUsd(100_000_000),
+            duration_max: None,
+            access: List::default(),
+        }
+    }
+
+    pub(crate) fn place(&mut self, renter: u8, order: Order) -> Result<LeaseId, Rejection> {
+        let id = LeaseId::of_order(broker_id(), renter_id(renter), order.id);
+        let order = self.sign(order, &renter_key(renter));
+        self.handle(Command::Order(Box::new(order))).map(|_| id)
+    }
+
+    pub(crate) fn grant(&mut self, lease: LeaseId) -> Result<Answer, Rejection> {
+        let command = self.grant_command(lease);
+        self.handle(command)
+    }
+
+    pub(crate) fn grant_command(&mut self, lease: LeaseId) -> Command {
+        let host = self.host_of(lease);
+        let goal = self.desk.goal(host_id(host));
+        let goal = goal.leases.iter().find(|goal| goal.lease == lease);
+        let (order, award) = match goal {
+            Some(goal) => (goal.order.digest(), goal.award.digest()),
+            None => (protocol::ids::Digest::of(b""), protocol::ids::Digest::of(b"")),
+        };
+        let contract = &self.desk.market().lease(lease).unwrap().contract;
+        let resources = contract.share.resources.iter().map(|name| (name.clone(), 1));
+        let grant = Grant { lease, order, award, resources: List::first(resources) };
+        Command::Grant(self.sign(grant, &host_key(host)))
+    }
+
+    pub(crate) fn refuse(&mut self, lease: LeaseId) -> Result<Answer, Rejection> {
+        let refusal = Refusal { lease, reason: RefusalReason::Taken };
+        let refusal = self.sign(refusal, &host_key(self.host_of(lease)));
+        self.handle(Command::Refuse(refusal))
+    }
+
+    /// A report of the lease's present run, with the container's meter at `running` milliseconds.
+    pub(crate) fn report(
+        &mut self,
+        lease: LeaseId,
+        state: ContainerState,
+        running: u64,
+    ) -> Result<Answer, Rejection> {
+        let meters = Meters { running: Millis(running), ..Meters::default() };
+        let command = self.report_command(lease, state, meters);
+        self.handle(command)
+    }
+
+    pub(crate) fn report_command(
+        &mut self,
+        lease: LeaseId,
+        state: ContainerState,
+        meters: Meters,
+    ) -> Command {
+        self.sequence += 1;
+        let run = self.desk.market().lease(lease).unwrap().run;
+        let report = Report {
+            lease,
+            sequence: self.sequence,
+            boot: BootId::from_bytes([3; 16]),
+            run,
+            state,
+            meters,
+        };
+        Command::Report(self.sign(report, &host_key(self.host_of(lease))))
+    }
+
+    pub(crate) fn act(&mut self, lease: LeaseId, action: LeaseAction) -> Result<Answer, Rejection> {
+        let command = self.act_command(lease, action);
+        self.handle(command)
+    }
+
+    pub(crate) fn act_command(&mut self, lease: LeaseId, action: LeaseAction) -> Command {
+        let renter = self.desk.market().lease(lease).unwrap().contract.renter;
+        let renter = (0..100).find(|n| renter_id(*n) == renter).unwrap();
+        Command::Lease(self.sign(LeaseCommand { lease, action }, &renter_key(renter)))
+    }
+
+    /// A lease that runs from now on.
+    pub(crate) fn running(&mut self, renter: u8, order: Order) -> LeaseId {
+        let lease = self.place(renter, order).unwrap();
+        self.grant(lease).unwrap();
+        self.report(lease, ContainerState::Running, 0).unwrap();
+        lease
+    }
+
+    pub(crate) fn view(&self, lease: LeaseId) -> LeaseView {
+        self.desk.view(self.now, lease).unwrap()
+    }
+
+    pub(crate) fn phase(&self, lease: LeaseId) -> Phase {
+        self.view(lease).phase
+    }
+
+    pub(crate) fn host_of(&self, lease: LeaseId) -> u8 {
+        let host = self.desk.market().lease(lease).unwrap().contract.host;
+        (0..50).find(|n| host_id(*n) == host).unwrap()
+    }
+}
+
+pub(crate) fn open_desk(market: Market, now: Timestamp, settings: MarketSettings) -> Desk {
+    let book = Book::new(broker_id(), BookLimits::default());
+    Desk::open(now, DeskSetup { market, book, settings, key: broker_key() })
+}
+
+pub(crate) fn job() -> Job {
+    Job {
+        image: PinnedImage { name: Text::new("127.0.0.1:5000/demo").unwrap(), sha256: [5; 32] },
+        entrypoint: None,
+        command: Some(List::first([Text::new("sleep").unwrap(), Text::new("60").unwrap()])),
+        environment: List::default(),
+    }
+}
+
+pub(crate) fn offer(host: u8, resource: &ResourceName, ask: &Ask, now: Timestamp) -> Offer {
+    Offer {
+        id: offer_id(host_id(host), std::slice::from_ref(resource)),
+        sequence: now.0,
+        listed_at: START,
+        machine: machine(),
+        share: Share {
+            resources: List::first([resource.clone()]),
+            gpus: List::default(),
+            cpu_millicores: 4000,
+            ram: Bytes::from_gb(16),
+            shared_memory: Bytes::from_gb(1),
+        },
+        prices: ask.prices,
+        limits: Limits {
+            start_within: ask.start_within,
+            duration_max: ask.duration_max,
+            stop_grace: Seconds(10),
+            disk_max: ask.disk_max,
+        },
+        brokers: List::first([broker_id()]),
+    }
+}
+
+fn machine() -> Machine {
+    Machine {
+        cpu_model: Text::new("EPYC").unwrap(),
+        architecture: Text::new("x86_64").unwrap(),
+        cpu_cores: 4,
+        has_avx: true,
+        ram: Bytes::from_gb(16),
+        disk_total: Bytes::from_gb(1000),
+        disk_free: Bytes::from_gb(900),
+        disk_enforced: false,
+        system: Text::new("Debian GNU/Linux 12").unwrap(),
+        kernel: Text::new("6.1.0").unwrap(),
+        engine: Text::new("20.10.24").unwrap(),
+        runtime: Text::new("runc 1.1.5").unwrap(),
+        network: ContainerNetwork::Bridge,
+        gpus: List::default(),
+    }
+}

@@ -1,0 +1,6 @@
+//! The journal: what survives, what is found out, what is refused.
+
+mod crash;
+mod damage;
+mod reading;
+mod script;
