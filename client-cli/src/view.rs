@@ -4,6 +4,7 @@
 
 use crate::failure::{end_in_words, problem_in_words};
 use crate::printer::{Column, Listing, Object, Row};
+use protocol::filter::gigabytes_as_sold;
 use protocol::ids::BrokerId;
 use protocol::lease::{LeaseView, PauseCause, Phase};
 use protocol::machine::Gpu;
@@ -55,12 +56,9 @@ pub(crate) fn gpus_in_words(gpus: &[Gpu]) -> String {
         return "none".to_owned();
     };
     let model = first.model.replace("NVIDIA ", "").replace("GeForce ", "");
-    // Memory of GPUs is sold by the binary gigabyte.
-    format!(
-        "{}x {model} {} GB",
-        gpus.len(),
-        first.vram.0.div_ceil(1 << 30)
-    )
+    // As it is sold, which drivers never quite report.
+    let gigabytes = gigabytes_as_sold(first.vram) / 1000;
+    format!("{}x {model} {gigabytes} GB", gpus.len())
 }
 
 /// Cores as people say them: `2`, `1.5`.

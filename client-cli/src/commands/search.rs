@@ -46,7 +46,12 @@ pub(crate) struct SearchArgs {
     #[command(flatten)]
     pub filter: FilterArgs,
     /// Order by these fields, a `-` behind one for the largest first
-    #[arg(long, value_name = "FIELD[-],…", default_value = "price", allow_hyphen_values = true)]
+    #[arg(
+        long,
+        value_name = "FIELD[-],…",
+        default_value = "price",
+        allow_hyphen_values = true
+    )]
     pub sort: String,
     /// Show this many at most (a broker answers with 64 at most)
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..))]
@@ -92,7 +97,10 @@ fn sort_keys(text: &str) -> Result<List<SortKey, 4>, Failure> {
 /// Asks all brokers at once and merges what they answer, best first, as many as the search asks for.
 pub(crate) async fn find(session: &Session, search: &Search) -> Result<Finding, Failure> {
     let most = u16::try_from(FOUND_MAX).unwrap_or(u16::MAX);
-    let asked = Search { limit: search.limit.min(most), ..search.clone() };
+    let asked = Search {
+        limit: search.limit.min(most),
+        ..search.clone()
+    };
     let mut merger = Merger::new(search);
     let mut failures = Vec::new();
     for (broker, answer) in session.ask_all(&BrokerRequest::Search(asked)).await {
@@ -108,7 +116,9 @@ pub(crate) async fn find(session: &Session, search: &Search) -> Result<Finding, 
         return Err(first);
     }
     let mut finding = merger.finish();
-    finding.warnings.extend(failures.iter().map(|failure| failure.what().to_owned()));
+    finding
+        .warnings
+        .extend(failures.iter().map(|failure| failure.what().to_owned()));
     Ok(finding)
 }
 
@@ -122,6 +132,11 @@ pub(crate) async fn find_offer(
         .map_err(|problem| Failure::new(Code::BadValue, problem.to_string()))?;
     let filter = Filter::of(vec![term])
         .map_err(|problem| Failure::new(Code::BadValue, problem.to_string()))?;
-    let search = Search { filter, sort: List::default(), disk, limit: 20 };
+    let search = Search {
+        filter,
+        sort: List::default(),
+        disk,
+        limit: 20,
+    };
     Ok(find(session, &search).await?.candidates)
 }

@@ -64,9 +64,12 @@ impl FilterArgs {
 
     /// All conditions as one filter; the disk is among them, since an offer with less could not be rented.
     pub(crate) fn filter(&self) -> Result<Filter, Failure> {
-        let terms = self.conditions()?.into_iter().map(|condition| condition.term).collect();
-        Filter::of(terms)
-            .map_err(|problem| Failure::new(Code::BadExpression, problem.to_string()))
+        let terms = self
+            .conditions()?
+            .into_iter()
+            .map(|condition| condition.term)
+            .collect();
+        Filter::of(terms).map_err(|problem| Failure::new(Code::BadExpression, problem.to_string()))
     }
 
     /// Every condition in the order of the flags, then the expression, then the disk.
@@ -85,10 +88,30 @@ impl FilterArgs {
         let price = self.max_price.map(|price| price.amount().decimal());
         let flags = [
             ("--gpus", Field::NumGpus, Comparison::Equal, &gpus),
-            ("--min-vram", Field::GpuRam, Comparison::AtLeast, &self.min_vram),
-            ("--min-cpus", Field::CpuCoresEffective, Comparison::AtLeast, &self.min_cpus),
-            ("--min-ram", Field::CpuRam, Comparison::AtLeast, &self.min_ram),
-            ("--min-cuda", Field::CudaVersion, Comparison::AtLeast, &self.min_cuda),
+            (
+                "--min-vram",
+                Field::GpuRam,
+                Comparison::AtLeast,
+                &self.min_vram,
+            ),
+            (
+                "--min-cpus",
+                Field::CpuCoresEffective,
+                Comparison::AtLeast,
+                &self.min_cpus,
+            ),
+            (
+                "--min-ram",
+                Field::CpuRam,
+                Comparison::AtLeast,
+                &self.min_ram,
+            ),
+            (
+                "--min-cuda",
+                Field::CudaVersion,
+                Comparison::AtLeast,
+                &self.min_cuda,
+            ),
             ("--max-price", Field::DphTotal, Comparison::AtMost, &price),
             ("--host", Field::HostId, Comparison::Equal, &self.host),
         ];
@@ -99,19 +122,30 @@ impl FilterArgs {
             }
         }
         let expression = self.expression.join(" ");
-        let written: Filter =
-            expression.parse().map_err(|error| of_parse_error(&error, &expression))?;
+        let written: Filter = expression
+            .parse()
+            .map_err(|error| of_parse_error(&error, &expression))?;
         let terms = written.terms.into_vec();
-        conditions.extend(terms.into_iter().map(|term| Condition { label: term.to_string(), term }));
+        conditions.extend(terms.into_iter().map(|term| Condition {
+            label: term.to_string(),
+            term,
+        }));
         conditions.push(self.disk_condition()?);
         Ok(conditions)
     }
 
     fn disk_condition(&self) -> Result<Condition, Failure> {
         let gigabytes = self.disk.unwrap_or(DISK_GB_DEFAULT);
-        let default = if self.disk.is_none() { " (default)" } else { "" };
-        let term =
-            Term::compare(Field::DiskSpace, Comparison::AtLeast, &gigabytes.to_string());
+        let default = if self.disk.is_none() {
+            " (default)"
+        } else {
+            ""
+        };
+        let term = Term::compare(
+            Field::DiskSpace,
+            Comparison::AtLeast,
+            &gigabytes.to_string(),
+        );
         condition(format!("--disk {gigabytes}{default}"), term)
     }
 }
@@ -134,8 +168,10 @@ fn shortened(value: &str) -> &str {
 
 /// What is wrong with an expression, with what was meant where that can be guessed.
 pub(super) fn of_parse_error(error: &ParseError, written: &str) -> Failure {
-    let is_field =
-        matches!(error.problem, ParseProblem::UnknownField { .. } | ParseProblem::NotKnown { .. });
+    let is_field = matches!(
+        error.problem,
+        ParseProblem::UnknownField { .. } | ParseProblem::NotKnown { .. }
+    );
     let failure = if is_field {
         Failure::new(Code::UnknownField, error.problem.to_string())
     } else {
@@ -161,14 +197,26 @@ mod tests {
     }
 
     fn typed(words: &[&str]) -> FilterArgs {
-        Line::try_parse_from(std::iter::once(&"feira").chain(words)).unwrap().filter
+        Line::try_parse_from(std::iter::once(&"feira").chain(words))
+            .unwrap()
+            .filter
     }
 
     #[test]
     fn flags_and_expression_become_one_filter() {
         let args = typed(&[
-            "--gpu", "rtx4090,h100", "--gpus", "2", "--min-vram", "24", "--max-price", "0.40", "--disk",
-            "60", "cuda_vers>=12.4", "has_avx=true",
+            "--gpu",
+            "rtx4090,h100",
+            "--gpus",
+            "2",
+            "--min-vram",
+            "24",
+            "--max-price",
+            "0.40",
+            "--disk",
+            "60",
+            "cuda_vers>=12.4",
+            "has_avx=true",
         ]);
         let filter = args.filter().unwrap();
         assert_eq!(
@@ -176,13 +224,22 @@ mod tests {
             "gpu_name in [RTX4090,H100] num_gpus=2 gpu_ram>=24 dph_total<=0.4 cuda_max_good>=12.4 \
              has_avx=true disk_space>=60"
         );
-        let labels: Vec<String> =
-            args.conditions().unwrap().into_iter().map(|condition| condition.label).collect();
+        let labels: Vec<String> = args
+            .conditions()
+            .unwrap()
+            .into_iter()
+            .map(|condition| condition.label)
+            .collect();
         assert_eq!(
             labels,
             [
-                "--gpu rtx4090,h100", "--gpus 2", "--min-vram 24", "--max-price 0.4",
-                "cuda_max_good>=12.4", "has_avx=true", "--disk 60",
+                "--gpu rtx4090,h100",
+                "--gpus 2",
+                "--min-vram 24",
+                "--max-price 0.4",
+                "cuda_max_good>=12.4",
+                "has_avx=true",
+                "--disk 60",
             ]
         );
         assert_eq!(args.disk(), Bytes::from_gb(60));
@@ -213,15 +270,30 @@ mod tests {
         assert_eq!(failure.code(), Code::UnknownField);
         let failure = typed(&["num_gpus>=two"]).filter().unwrap_err();
         assert_eq!(failure.code(), Code::BadExpression);
-        assert!(failure.what().ends_with("(at character 11 of num_gpus>=two)"), "{failure:?}");
+        assert!(
+            failure
+                .what()
+                .ends_with("(at character 11 of num_gpus>=two)"),
+            "{failure:?}"
+        );
         let failure = typed(&["--min-vram", "lots"]).filter().unwrap_err();
         assert_eq!(failure.code(), Code::BadValue);
-        assert!(failure.what().starts_with("--min-vram lots: 'lots' is not a value"), "{failure:?}");
+        assert!(
+            failure
+                .what()
+                .starts_with("--min-vram lots: 'lots' is not a value"),
+            "{failure:?}"
+        );
     }
 
     #[test]
     fn amounts_are_labelled_as_they_were_meant() {
-        for (amount, label) in [("10.000000", "10"), ("0.400000", "0.4"), ("100", "100"), ("0.5", "0.5")] {
+        for (amount, label) in [
+            ("10.000000", "10"),
+            ("0.400000", "0.4"),
+            ("100", "100"),
+            ("0.5", "0.5"),
+        ] {
             assert_eq!(shortened(amount), label);
         }
     }

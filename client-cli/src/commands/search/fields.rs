@@ -24,17 +24,27 @@ measures them here yet.
 pub(crate) fn fields_help() -> String {
     let infos = fields();
     let width = |text: fn(&FieldInfo) -> &str| {
-        infos.iter().map(|info| text(info).chars().count()).max().unwrap_or(0)
+        infos
+            .iter()
+            .map(|info| text(info).chars().count())
+            .max()
+            .unwrap_or(0)
     };
     let (names, units) = (width(|info| info.name), width(|info| info.unit));
-    let mut page = format!("{INTRODUCTION}\n{:<names$}  {:<units$}  MEANING\n", "FIELD", "UNIT");
+    let mut page = format!(
+        "{INTRODUCTION}\n{:<names$}  {:<units$}  MEANING\n",
+        "FIELD", "UNIT"
+    );
     for info in infos {
         let also = if info.aliases.is_empty() {
             String::new()
         } else {
             format!(" (also {})", info.aliases.join(", "))
         };
-        let line = format!("{:<names$}  {:<units$}  {}{also}\n", info.name, info.unit, info.meaning);
+        let line = format!(
+            "{:<names$}  {:<units$}  {}{also}\n",
+            info.name, info.unit, info.meaning
+        );
         page.push_str(&line);
     }
     format!("{page}\n{CLOSING}")
@@ -48,10 +58,18 @@ mod tests {
     fn every_field_has_a_line_with_unit_and_other_names() {
         let page = fields_help();
         for info in fields() {
-            let line = page.lines().find(|line| line.starts_with(&format!("{} ", info.name)));
+            let line = page
+                .lines()
+                .find(|line| line.starts_with(&format!("{} ", info.name)));
             let line = line.unwrap_or_else(|| panic!("{}", info.name));
-            assert!(line.contains(info.unit) && line.contains(info.meaning), "{line}");
-            assert!(info.aliases.iter().all(|alias| line.contains(alias)), "{line}");
+            assert!(
+                line.contains(info.unit) && line.contains(info.meaning),
+                "{line}"
+            );
+            assert!(
+                info.aliases.iter().all(|alias| line.contains(alias)),
+                "{line}"
+            );
         }
     }
 }

@@ -95,7 +95,11 @@ impl<'a> Merger<'a> {
             }
         }
         let terms = self.terms;
-        for elimination in found.eliminated.iter().filter(|one| usize::from(one.term) < terms) {
+        for elimination in found
+            .eliminated
+            .iter()
+            .filter(|one| usize::from(one.term) < terms)
+        {
             self.add_elimination(elimination);
         }
         if let Some(Ok((offer, facts))) = found.nearest.as_ref().map(|it| open(broker, it)) {
@@ -118,7 +122,10 @@ impl<'a> Merger<'a> {
     fn keep(&mut self, broker: BrokerId, offer: Verified<Offer>, facts: Facts) {
         let id = offer.body().id;
         let Some((known, known_facts)) = self.offers.get_mut(&id) else {
-            let candidate = Candidate { offer, brokers: vec![broker] };
+            let candidate = Candidate {
+                offer,
+                brokers: vec![broker],
+            };
             self.offers.insert(id, (candidate, facts));
             return;
         };
@@ -146,9 +153,13 @@ impl<'a> Merger<'a> {
         let failed = self.filter.failed(facts);
         let fails: Vec<usize> = (0..self.terms).filter(|index| failed.has(*index)).collect();
         let price = |offer: &Offer| offer.prices.all_in_hour(self.disk);
-        let is_nearer = self.finding.nearest.as_ref().is_none_or(|(known, known_fails)| {
-            (fails.len(), price(offer.body())) < (known_fails.len(), price(known.body()))
-        });
+        let is_nearer = self
+            .finding
+            .nearest
+            .as_ref()
+            .is_none_or(|(known, known_fails)| {
+                (fails.len(), price(offer.body())) < (known_fails.len(), price(known.body()))
+            });
         if is_nearer {
             self.finding.nearest = Some((offer, fails));
         }
@@ -162,15 +173,20 @@ impl<'a> Merger<'a> {
         finding.matching = finding.matching.saturating_sub(seen_again).max(different);
         let mut offers: Vec<(Candidate, Facts)> = self.offers.into_values().collect();
         offers.sort_by(|left, right| compare(self.sort, self.disk, &left.1, &right.1));
-        finding.candidates =
-            offers.into_iter().take(self.limit).map(|(candidate, _)| candidate).collect();
+        finding.candidates = offers
+            .into_iter()
+            .take(self.limit)
+            .map(|(candidate, _)| candidate)
+            .collect();
         finding
     }
 }
 
 /// An offer, if its host signed it and it is for this broker.
 fn open(broker: BrokerId, signed: &Signed<Offer>) -> Result<(Verified<Offer>, Facts), String> {
-    let offer = signed.verify().map_err(|error| format!("does not verify ({error})"))?;
+    let offer = signed
+        .verify()
+        .map_err(|error| format!("does not verify ({error})"))?;
     let host = HostId::from(offer.signer());
     let body = offer.body();
     if body.id != offer_id(host, &body.share.resources) || !body.prices.are_sane() {
@@ -196,15 +212,29 @@ mod tests {
 
     fn search(expression: &str) -> Search {
         let filter = expression.parse().unwrap();
-        Search { filter, sort: List::default(), disk: Bytes(0), limit: 20 }
+        Search {
+            filter,
+            sort: List::default(),
+            disk: Bytes(0),
+            limit: 20,
+        }
     }
 
     fn found(offers: Vec<Signed<Offer>>, matching: u32, of: u32) -> Found {
-        Found { offers: List::new(offers).unwrap(), matching, of, ..Found::default() }
+        Found {
+            offers: List::new(offers).unwrap(),
+            matching,
+            of,
+            ..Found::default()
+        }
     }
 
     fn prices(finding: &Finding) -> Vec<u64> {
-        finding.candidates.iter().map(|one| one.offer.body().prices.compute.0).collect()
+        finding
+            .candidates
+            .iter()
+            .map(|one| one.offer.body().prices.compute.0)
+            .collect()
     }
 
     #[test]
@@ -224,9 +254,20 @@ mod tests {
 
     #[test]
     fn the_asked_order_and_limit_hold_over_all_brokers() {
-        let query = Search { sort: parse_sort("price-").unwrap(), limit: 2, ..search("") };
+        let query = Search {
+            sort: parse_sort("price-").unwrap(),
+            limit: 2,
+            ..search("")
+        };
         let mut merger = Merger::new(&query);
-        merger.add(ONE, &found(vec![offers::signed(1, 1, 100), offers::signed(2, 1, 300)], 7, 7));
+        merger.add(
+            ONE,
+            &found(
+                vec![offers::signed(1, 1, 100), offers::signed(2, 1, 300)],
+                7,
+                7,
+            ),
+        );
         merger.add(TWO, &found(vec![offers::signed(3, 1, 200)], 1, 1));
         let finding = merger.finish();
         assert_eq!((prices(&finding), finding.matching), (vec![300, 200], 8));
@@ -265,7 +306,10 @@ mod tests {
             nearest: Some(nearest),
             ..found(vec![], 0, 3)
         };
-        merger.add(ONE, &answer(part(3, 1, Some(400)), offers::signed(1, 1, 400_000)));
+        merger.add(
+            ONE,
+            &answer(part(3, 1, Some(400)), offers::signed(1, 1, 400_000)),
+        );
         merger.add(TWO, &answer(part(2, 0, None), offers::signed(2, 1, 90_000)));
         let finding = merger.finish();
         assert_eq!(finding.eliminated, [part(5, 1, Some(400))]);

@@ -33,7 +33,11 @@ pub(super) fn listing(finding: &Finding, disk: Bytes, empty: String) -> Listing 
             Column::left("CPU").wide(),
             Column::left("BROKERS").wide(),
         ],
-        rows: finding.candidates.iter().map(|one| row(one, disk)).collect(),
+        rows: finding
+            .candidates
+            .iter()
+            .map(|one| row(one, disk))
+            .collect(),
         empty,
         next: None,
     }
@@ -44,13 +48,21 @@ pub(super) fn closing_lines(finding: &Finding, search: &Search) -> Vec<String> {
     let shown = u32::try_from(finding.candidates.len()).unwrap_or(u32::MAX);
     let count = if shown < finding.matching {
         let (matching, of) = (grouped(finding.matching), grouped(finding.of));
-        format!("{shown} of {matching} that match, of {of} offers; more: --limit, or narrower conditions.")
+        format!(
+            "{shown} of {matching} that match, of {of} offers; more: --limit, or narrower conditions."
+        )
     } else {
         format!("{} of {} offers.", grouped(shown), grouped(finding.of))
     };
-    let price = format!("{count} $/H is all-in with {} GB of disk.", search.disk.gb());
+    let price = format!(
+        "{count} $/H is all-in with {} GB of disk.",
+        search.disk.gb()
+    );
     let first = finding.candidates.first().map(|first| {
-        format!("Rent the first: feira rent {} --image IMAGE", first.offer.body().id.short())
+        format!(
+            "Rent the first: feira rent {} --image IMAGE",
+            first.offer.body().id.short()
+        )
     });
     std::iter::once(price).chain(first).collect()
 }
@@ -58,7 +70,11 @@ pub(super) fn closing_lines(finding: &Finding, search: &Search) -> Vec<String> {
 fn row(candidate: &Candidate, disk: Bytes) -> Row {
     let offer = candidate.offer.body();
     let share = &offer.share;
-    let brokers: Vec<String> = candidate.brokers.iter().map(|broker| broker.short()).collect();
+    let brokers: Vec<String> = candidate
+        .brokers
+        .iter()
+        .map(|broker| broker.short())
+        .collect();
     let longest = offer.limits.duration_max;
     Row {
         id: offer.id.to_string(),
@@ -74,7 +90,10 @@ fn row(candidate: &Candidate, disk: Bytes) -> Row {
             network(offer.machine.network).to_owned(),
             longest.map_or_else(|| "any".to_owned(), |most: Seconds| most.to_string()),
             offer.prices.upload.amount().to_string().replace('$', ""),
-            share.gpus.first().map_or_else(|| "-".to_owned(), |gpu| gpu.driver.to_string()),
+            share
+                .gpus
+                .first()
+                .map_or_else(|| "-".to_owned(), |gpu| gpu.driver.to_string()),
             offer.machine.cpu_model.to_string(),
             brokers.join(","),
         ],
@@ -132,9 +151,8 @@ fn offer_json(candidate: &Candidate, disk: Bytes) -> Value {
 
 fn gpu_json(gpu: &Gpu) -> Value {
     let known = |number: u32| (number > 0).then_some(number);
-    let version = |(major, minor): (u16, u16)| {
-        ((major, minor) != (0, 0)).then(|| format!("{major}.{minor}"))
-    };
+    let version =
+        |(major, minor): (u16, u16)| ((major, minor) != (0, 0)).then(|| format!("{major}.{minor}"));
     json!({
         "model": gpu.model.as_str(),
         "uuid": gpu.uuid.as_str(),
@@ -158,9 +176,16 @@ mod tests {
     use protocol::filter::Filter;
 
     fn finding() -> Finding {
-        let candidate =
-            Candidate { offer: offers::verified(1, 1, 318_000), brokers: offers::BROKERS.to_vec() };
-        Finding { candidates: vec![candidate], matching: 1, of: 1204, ..Finding::default() }
+        let candidate = Candidate {
+            offer: offers::verified(1, 1, 318_000),
+            brokers: offers::BROKERS.to_vec(),
+        };
+        Finding {
+            candidates: vec![candidate],
+            matching: 1,
+            of: 1204,
+            ..Finding::default()
+        }
     }
 
     #[test]
@@ -170,7 +195,14 @@ mod tests {
         let row = &listing.rows[0];
         assert_eq!(
             row.cells[1..7],
-            ["1x RTX 4090 24 GB", "0.326333", "16", "60.0 GiB", "500 GB", "12.8"]
+            [
+                "1x RTX 4090 24 GB",
+                "0.326333",
+                "16",
+                "60.0 GiB",
+                "500 GB",
+                "12.8"
+            ]
         );
         assert_eq!(row.cells.len(), listing.columns.len());
         assert_eq!(row.id, finding().candidates[0].offer.body().id.to_string());
@@ -194,6 +226,9 @@ mod tests {
         assert_eq!(closing_lines(&finding, &search), [first, next]);
         finding.matching = 30;
         let first = &closing_lines(&finding, &search)[0];
-        assert!(first.starts_with("1 of 30 that match, of 1,204 offers"), "{first}");
+        assert!(
+            first.starts_with("1 of 30 that match, of 1,204 offers"),
+            "{first}"
+        );
     }
 }

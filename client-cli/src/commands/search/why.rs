@@ -10,7 +10,9 @@ use crate::view::gpus_in_words;
 /// What `rent` fails with when no offer matches.
 pub(crate) fn nothing_matches(finding: &Finding, filter: &FilterArgs) -> Failure {
     let mut lines = lines(finding, filter).into_iter();
-    let what = lines.next().unwrap_or_else(|| "no offer matches".to_owned());
+    let what = lines
+        .next()
+        .unwrap_or_else(|| "no offer matches".to_owned());
     let what = what.trim_end_matches(['.', ':']);
     let failure = Failure::new(Code::NothingMatches, what);
     lines.fold(failure, |failure, line| failure.help(line.trim_start()))
@@ -23,7 +25,11 @@ pub(super) fn lines(finding: &Finding, filter: &FilterArgs) -> Vec<String> {
     }
     let conditions = filter.conditions().unwrap_or_default();
     let mut lines = vec![headline(finding.of, conditions.len())];
-    let width = conditions.iter().map(|one| one.label.chars().count()).max().unwrap_or(0);
+    let width = conditions
+        .iter()
+        .map(|one| one.label.chars().count())
+        .max()
+        .unwrap_or(0);
     for (index, condition) in conditions.iter().enumerate() {
         let label = format!("{:<width$}", condition.label);
         lines.extend(reason(finding, index).map(|reason| format!("  {label}  → {reason}")));
@@ -42,9 +48,16 @@ fn headline(of: u32, conditions: usize) -> String {
 
 /// What the condition at `index` did; nothing when every offer meets it.
 fn reason(finding: &Finding, index: usize) -> Option<String> {
-    let one = finding.eliminated.iter().find(|one| usize::from(one.term) == index)?;
+    let one = finding
+        .eliminated
+        .iter()
+        .find(|one| usize::from(one.term) == index)?;
     let fail = if one.eliminated == 1 { "fails" } else { "fail" };
-    let failing = format!("{} of {} {fail} it", grouped(one.eliminated), grouped(finding.of));
+    let failing = format!(
+        "{} of {} {fail} it",
+        grouped(one.eliminated),
+        grouped(finding.of)
+    );
     match (one.eliminated, one.without_it, one.cheapest) {
         (0, _, _) => None,
         (_, 0, _) | (_, _, None) => Some(format!("still none ({failing})")),
@@ -63,8 +76,16 @@ fn nearest(finding: &Finding, conditions: &[Condition]) -> Option<String> {
         .collect();
     let offer = offer.body();
     let gpus = gpus_in_words(&offer.share.gpus);
-    let what = if offer.share.gpus.is_empty() { "a CPU machine".to_owned() } else { gpus };
-    Some(format!("Nearest: {} ({what}) fails {}", offer.id.short(), labels.join(", ")))
+    let what = if offer.share.gpus.is_empty() {
+        "a CPU machine".to_owned()
+    } else {
+        gpus
+    };
+    Some(format!(
+        "Nearest: {} ({what}) fails {}",
+        offer.id.short(),
+        labels.join(", ")
+    ))
 }
 
 fn counted(number: u32, noun: &str) -> String {
@@ -77,7 +98,7 @@ pub(super) fn grouped(number: u32) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index) % 3 == 0 {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
             text.push(',');
         }
         text.push(digit);
@@ -142,18 +163,29 @@ mod tests {
             failure.what(),
             "No offer meets all 4 conditions (of 1,204 offers). Taking one away"
         );
-        assert_eq!(failure.help_lines()[2], "--max-price 10       → 4 offers, cheapest $14.80/h");
+        assert_eq!(
+            failure.help_lines()[2],
+            "--max-price 10       → 4 offers, cheapest $14.80/h"
+        );
     }
 
     #[test]
     fn an_empty_market_says_so() {
         let nothing = Finding::default();
-        assert_eq!(lines(&nothing, &typed()), ["Your brokers have no offer at all now."]);
+        assert_eq!(
+            lines(&nothing, &typed()),
+            ["Your brokers have no offer at all now."]
+        );
     }
 
     #[test]
     fn numbers_are_grouped() {
-        for (number, text) in [(0, "0"), (999, "999"), (1000, "1,000"), (1_234_567, "1,234,567")] {
+        for (number, text) in [
+            (0, "0"),
+            (999, "999"),
+            (1000, "1,000"),
+            (1_234_567, "1,234,567"),
+        ] {
             assert_eq!(grouped(number), text);
         }
     }

@@ -8,13 +8,13 @@ use protocol::machine::{ContainerNetwork, Gpu, Machine};
 use protocol::offer::{Offer, Share, offer_id};
 use protocol::signed::{ANYONE, Envelope, Signed, Verified};
 use protocol::terms::{Limits, Prices};
-use protocol::units::{
-    Bytes, PricePerGb, PricePerGbMonth, PricePerHour, Seconds, Timestamp,
-};
+use protocol::units::{Bytes, PricePerGb, PricePerGbMonth, PricePerHour, Seconds, Timestamp};
 
 /// The brokers that the offers are for.
-pub(in crate::commands::search) const BROKERS: [BrokerId; 2] =
-    [BrokerId::from_bytes([0xb1; 32]), BrokerId::from_bytes([0xb2; 32])];
+pub(in crate::commands::search) const BROKERS: [BrokerId; 2] = [
+    BrokerId::from_bytes([0xb1; 32]),
+    BrokerId::from_bytes([0xb2; 32]),
+];
 
 fn text<const N: usize>(words: &str) -> Text<N> {
     Text::new(words).unwrap()
@@ -95,7 +95,11 @@ fn sign(host: u8, offer: Offer) -> Verified<Offer> {
 }
 
 /// Host `host`'s offer of one RTX 4090 at `price` µ$ an hour and $0.10 a GB-month.
-pub(in crate::commands::search) fn verified(host: u8, sequence: u64, price: u64) -> Verified<Offer> {
+pub(in crate::commands::search) fn verified(
+    host: u8,
+    sequence: u64,
+    price: u64,
+) -> Verified<Offer> {
     sign(host, offer(host, sequence, price))
 }
 
@@ -107,7 +111,15 @@ pub(in crate::commands::search) fn signed(host: u8, sequence: u64, price: u64) -
 /// An offer for these brokers only.
 pub(in crate::commands::search) fn for_brokers(host: u8, brokers: Vec<BrokerId>) -> Signed<Offer> {
     let brokers = List::new(brokers).unwrap();
-    sign(host, Offer { brokers, ..offer(host, 1, 1000) }).signed().clone()
+    sign(
+        host,
+        Offer {
+            brokers,
+            ..offer(host, 1, 1000)
+        },
+    )
+    .signed()
+    .clone()
 }
 
 /// An offer whose signature is another's.
