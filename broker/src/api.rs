@@ -5,9 +5,9 @@
 //! then that the signer is the one who sent it. Only then does the market hear of it. Every refusal is an
 //! answer, counted by its reason. The rules of the market are not here.
 
-pub mod refusals;
 mod fit;
 mod reach;
+pub mod refusals;
 
 use crate::clock::{Clock, Stopwatch};
 use crate::core::command::{Answer, Command};
@@ -73,7 +73,9 @@ impl Api {
         }
         match request {
             BrokerRequest::Info => self.info().await,
-            BrokerRequest::Search(search) => self.market.search(search).await.map(BrokerReply::Found),
+            BrokerRequest::Search(search) => {
+                self.market.search(search).await.map(BrokerReply::Found)
+            }
             BrokerRequest::Order(order) => {
                 let order = self.effect(peer, &order)?;
                 self.command(Command::Order(Box::new(order))).await
@@ -85,16 +87,20 @@ impl Api {
             BrokerRequest::Leases(scope) => self.leases(peer, scope).await,
             BrokerRequest::Lease(lease) => self.lease(peer, lease).await,
             BrokerRequest::Watch { lease, seen, wait } => self.watch(peer, lease, seen, wait).await,
-            BrokerRequest::Balance => {
-                self.market.balance(RenterId::from(peer)).await.map(BrokerReply::Balance)
-            }
+            BrokerRequest::Balance => self
+                .market
+                .balance(RenterId::from(peer))
+                .await
+                .map(BrokerReply::Balance),
             BrokerRequest::Statement(after) => {
                 let statement = self.market.statement(RenterId::from(peer), after).await;
                 statement.map(BrokerReply::Statement)
             }
-            BrokerRequest::Receipt(lease) => {
-                self.market.receipt(peer, lease).await.map(BrokerReply::Receipt)
-            }
+            BrokerRequest::Receipt(lease) => self
+                .market
+                .receipt(peer, lease)
+                .await
+                .map(BrokerReply::Receipt),
             BrokerRequest::Announce(announcement) => self.announce(peer, announcement).await,
             BrokerRequest::Grant(grant) => {
                 let grant = self.of_host(peer, &grant)?;
@@ -108,12 +114,16 @@ impl Api {
                 let report = self.of_host(peer, &report)?;
                 self.command(Command::Report(report)).await
             }
-            BrokerRequest::Progress(progress) => {
-                self.market.progress(HostId::from(peer), progress).await.map(|()| BrokerReply::Noted)
-            }
-            BrokerRequest::Earnings => {
-                self.market.earnings(HostId::from(peer)).await.map(BrokerReply::Earnings)
-            }
+            BrokerRequest::Progress(progress) => self
+                .market
+                .progress(HostId::from(peer), progress)
+                .await
+                .map(|()| BrokerReply::Noted),
+            BrokerRequest::Earnings => self
+                .market
+                .earnings(HostId::from(peer))
+                .await
+                .map(BrokerReply::Earnings),
         }
     }
 
@@ -139,7 +149,9 @@ impl Api {
 
     async fn leases(&self, peer: PublicKey, scope: LeaseScope) -> Reply {
         let views = self.market.leases(peer, scope).await?;
-        let views = views.into_iter().map(|view| *self.reachable(Box::new(view)));
+        let views = views
+            .into_iter()
+            .map(|view| *self.reachable(Box::new(view)));
         Ok(BrokerReply::Leases(List::first(views)))
     }
 
@@ -154,7 +166,10 @@ impl Api {
         if view.revision > seen {
             return Ok(BrokerReply::Lease(self.reachable(view)));
         }
-        let _place = self.watch_places.try_acquire().map_err(|_| Rejection::Busy)?;
+        let _place = self
+            .watch_places
+            .try_acquire()
+            .map_err(|_| Rejection::Busy)?;
         let waiting = self.changed(peer, lease, seen);
         let deadline = Duration::from_secs(wait.0.min(WATCH_MAX.0));
         if let Ok(changed) = tokio::time::timeout(deadline, waiting).await {
@@ -164,12 +179,19 @@ impl Api {
     }
 
     /// The lease once its revision is above `seen`, or as it is when the broker stops.
-    async fn changed(&self, peer: PublicKey, lease: LeaseId, seen: u64) -> Result<Box<LeaseView>, Rejection> {
+    async fn changed(
+        &self,
+        peer: PublicKey,
+        lease: LeaseId,
+        seen: u64,
+    ) -> Result<Box<LeaseView>, Rejection> {
         loop {
             // Registered before looking, so that a change in between is not missed.
             let change = self.watches.register(lease).await;
             let view = self.market.lease(peer, lease).await?;
-            let Some(change) = change else { return Ok(view) };
+            let Some(change) = change else {
+                return Ok(view);
+            };
             if view.revision > seen || self.stopping.is_cancelled() {
                 return Ok(view);
             }
@@ -191,7 +213,11 @@ impl Api {
     }
 
     /// Checks what a renter signed to have an effect here and nowhere else.
-    fn effect<T: Statement>(&self, peer: PublicKey, signed: &Signed<T>) -> Result<Verified<T>, Rejection> {
+    fn effect<T: Statement>(
+        &self,
+        peer: PublicKey,
+        signed: &Signed<T>,
+    ) -> Result<Verified<T>, Rejection> {
         let verified = self.verify(peer, signed)?;
         if verified.header().audience == ANYONE {
             return Err(Rejection::WrongAudience);
@@ -199,13 +225,21 @@ impl Api {
         Ok(verified)
     }
 
-    fn of_host<T: Statement>(&self, peer: PublicKey, signed: &Signed<T>) -> Result<Verified<T>, Rejection> {
+    fn of_host<T: Statement>(
+        &self,
+        peer: PublicKey,
+        signed: &Signed<T>,
+    ) -> Result<Verified<T>, Rejection> {
         let verified = self.verify(peer, signed)?;
         self.goals.seen(HostId::from(peer));
         Ok(verified)
     }
 
-    fn verify<T: Statement>(&self, peer: PublicKey, signed: &Signed<T>) -> Result<Verified<T>, Rejection> {
+    fn verify<T: Statement>(
+        &self,
+        peer: PublicKey,
+        signed: &Signed<T>,
+    ) -> Result<Verified<T>, Rejection> {
         let now = self.clock.now();
         let verified = signed
             .verify_fresh(self.broker.into(), now)
@@ -217,7 +251,12 @@ impl Api {
     }
 
     fn reachable(&self, mut view: Box<LeaseView>) -> Box<LeaseView> {
-        reach::add_circuits(&mut view.access, self.broker, view.host, &self.addresses.borrow());
+        reach::add_circuits(
+            &mut view.access,
+            self.broker,
+            view.host,
+            &self.addresses.borrow(),
+        );
         view
     }
 }

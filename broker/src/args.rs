@@ -55,6 +55,8 @@ pub enum Command {
     /// The books
     #[command(subcommand)]
     Ledger(Ledger),
+    /// Rebuild the state from the journal's first event and compare it with every entry; changes nothing
+    Replay,
     /// Copy the journal to a new file while the broker runs, and check the copy
     Backup(Backup),
     /// Check settings, key, journal, ledger, ports and clock
@@ -179,12 +181,20 @@ mod tests {
     fn a_deposit_wants_a_whole_renter_and_an_amount_in_dollars() {
         let renter = RenterId::from_bytes([7; 32]).to_string();
         let parsed = Arguments::try_parse_from(["x", "deposit", &renter, "0.25"]).unwrap();
-        let Command::Deposit(deposit) = parsed.command else { panic!("another command") };
+        let Command::Deposit(deposit) = parsed.command else {
+            panic!("another command")
+        };
         assert_eq!(deposit.amount, MicroUsd(250_000));
         let short = Arguments::try_parse_from(["x", "deposit", &renter[..10], "1"]).unwrap_err();
-        assert!(short.to_string().contains("is not a whole renter"), "{short}");
+        assert!(
+            short.to_string().contains("is not a whole renter"),
+            "{short}"
+        );
         let amount = Arguments::try_parse_from(["x", "deposit", &renter, "1e3"]).unwrap_err();
-        assert!(amount.to_string().contains("is not an amount in dollars"), "{amount}");
+        assert!(
+            amount.to_string().contains("is not an amount in dollars"),
+            "{amount}"
+        );
     }
 
     #[test]

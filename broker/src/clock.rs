@@ -43,7 +43,9 @@ impl Clock {
 
 #[expect(clippy::disallowed_methods, reason = "this is the clock of the broker")]
 fn wall_ms() -> u64 {
-    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
+    let since_epoch = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or(Duration::ZERO);
     u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX)
 }
 

@@ -30,7 +30,10 @@ struct Place {
 #[must_use]
 pub fn run(arguments: Arguments) -> ExitCode {
     let printer = Printer::new(arguments.json);
-    let place = Place { folder: Folder::new(arguments.data), printer };
+    let place = Place {
+        folder: Folder::new(arguments.data),
+        printer,
+    };
     match dispatch(arguments.command, &place) {
         Ok(exit) => exit.into(),
         Err(failure) => {
@@ -50,13 +53,16 @@ fn dispatch(command: Command, place: &Place) -> Result<Exit, Failure> {
         Command::Hosts => lists::hosts(place),
         Command::Leases(leases) => lists::leases(place, leases.all),
         Command::Ledger(Ledger::Check) => ledger::check(place),
+        Command::Replay => ledger::replay(place),
         Command::Backup(backup) => backup::backup(place, &backup.file),
         Command::Doctor => doctor::doctor(place),
         Command::Completions(completions) => {
             let mut command = Arguments::command();
             let mut script = Vec::new();
             clap_complete::generate(completions.shell, &mut command, "feira-broker", &mut script);
-            place.printer.line(String::from_utf8_lossy(&script).trim_end());
+            place
+                .printer
+                .line(String::from_utf8_lossy(&script).trim_end());
             Ok(Exit::Done)
         }
     }

@@ -147,9 +147,14 @@ impl Config {
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
         let text = std::fs::read_to_string(path).map_err(|source| {
             if source.kind() == std::io::ErrorKind::NotFound {
-                return ConfigError::Missing { path: path.to_owned() };
+                return ConfigError::Missing {
+                    path: path.to_owned(),
+                };
             }
-            ConfigError::Read { path: path.to_owned(), source }
+            ConfigError::Read {
+                path: path.to_owned(),
+                source,
+            }
         })?;
         Self::parse(path, &text)
     }
@@ -160,7 +165,8 @@ impl Config {
     /// The first mistake in it, by line and field.
     pub fn parse(path: &Path, text: &str) -> Result<Self, ConfigError> {
         let file: File = toml::from_str(text).map_err(|error| malformed(path, text, &error))?;
-        file.check().map_err(|(field, problem)| wrong_value(path, text, field, problem))
+        file.check()
+            .map_err(|(field, problem)| wrong_value(path, text, field, problem))
     }
 }
 
@@ -171,10 +177,16 @@ impl File {
     fn check(self) -> Result<Config, Wrong> {
         let name = self.name.as_deref().unwrap_or(DEFAULT_NAME);
         let name = Text::new(name).map_err(|error| ("name", error.to_string()))?;
-        let listen = self.listen.clone().unwrap_or_else(|| DEFAULT_LISTEN.map(str::to_owned).to_vec());
+        let listen = self
+            .listen
+            .clone()
+            .unwrap_or_else(|| DEFAULT_LISTEN.map(str::to_owned).to_vec());
         let listen = addresses("listen", &listen)?;
         if listen.is_empty() {
-            return Err(("listen", "at least one address to listen at is needed".to_owned()));
+            return Err((
+                "listen",
+                "at least one address to listen at is needed".to_owned(),
+            ));
         }
         let announce = addresses("announce", &self.announce)?;
         let metrics = match &self.metrics {
@@ -182,14 +194,25 @@ impl File {
             None => MetricsAddress::Usual,
         };
         let (market, limits) = (self.market()?, self.limits()?);
-        Ok(Config { name, listen, announce, metrics, admin_socket: self.admin_socket, market, limits })
+        Ok(Config {
+            name,
+            listen,
+            announce,
+            metrics,
+            admin_socket: self.admin_socket,
+            market,
+            limits,
+        })
     }
 
     fn market(&self) -> Result<MarketSettings, Wrong> {
         let usual = MarketSettings::default();
         let fee = self.fee_bps.map_or(usual.fee, BasisPoints);
         if fee > BasisPoints::WHOLE {
-            return Err(("fee_bps", format!("{} is more than the whole, which is 10000", fee.0)));
+            return Err((
+                "fee_bps",
+                format!("{} is more than the whole, which is 10000", fee.0),
+            ));
         }
         let market = MarketSettings {
             fee,
@@ -202,7 +225,11 @@ impl File {
             stop_below: time("stop_below_s", self.stop_below_s, usual.stop_below)?,
             meter_every: time("meter_every_s", self.meter_every_s, usual.meter_every)?,
             disk_keep: time("disk_keep_s", self.disk_keep_s, usual.disk_keep)?,
-            disk_keep_unpaid: time("disk_keep_unpaid_s", self.disk_keep_unpaid_s, usual.disk_keep_unpaid)?,
+            disk_keep_unpaid: time(
+                "disk_keep_unpaid_s",
+                self.disk_keep_unpaid_s,
+                usual.disk_keep_unpaid,
+            )?,
         };
         let suspect = market.suspect_after;
         if market.lost_after < suspect {
@@ -210,7 +237,9 @@ impl File {
             return Err(("lost_after_s", problem));
         }
         if market.stop_below <= suspect {
-            let problem = format!("it must be longer than `suspect_after_s`, {suspect}: what ran must be paid for");
+            let problem = format!(
+                "it must be longer than `suspect_after_s`, {suspect}: what ran must be paid for"
+            );
             return Err(("stop_below_s", problem));
         }
         Ok(market)
@@ -220,7 +249,9 @@ impl File {
         let usual = Limits::default();
         let limits = Limits {
             connections: self.connections.unwrap_or(usual.connections),
-            requests_per_second: self.requests_per_second.unwrap_or(usual.requests_per_second),
+            requests_per_second: self
+                .requests_per_second
+                .unwrap_or(usual.requests_per_second),
             requests_in_flight: self.requests_in_flight.unwrap_or(usual.requests_in_flight),
             watches: self.watches.unwrap_or(usual.watches),
             drain: self.drain_s.map_or(usual.drain, Duration::from_secs),
@@ -229,7 +260,10 @@ impl File {
             return Err(("connections", "it must be at least 1".to_owned()));
         }
         if limits.requests_in_flight <= limits.watches {
-            let problem = format!("it must be more than `watches`, {}, which are part of it", limits.watches);
+            let problem = format!(
+                "it must be more than `watches`, {}, which are part of it",
+                limits.watches
+            );
             return Err(("requests_in_flight", problem));
         }
         Ok(limits)
@@ -238,7 +272,9 @@ impl File {
 
 fn addresses(field: &'static str, list: &[String]) -> Result<Vec<Multiaddr>, Wrong> {
     let parsed = list.iter().map(|address| parse_address(address));
-    parsed.collect::<Result<_, _>>().map_err(|error| (field, error.to_string()))
+    parsed
+        .collect::<Result<_, _>>()
+        .map_err(|error| (field, error.to_string()))
 }
 
 fn time(field: &'static str, set: Option<u64>, usual: Seconds) -> Result<Seconds, Wrong> {
@@ -252,7 +288,9 @@ fn time(field: &'static str, set: Option<u64>, usual: Seconds) -> Result<Seconds
 fn loopback(text: &str) -> Result<SocketAddr, Wrong> {
     let wrong = |problem| Err(("metrics", problem));
     let Ok(address) = text.parse::<SocketAddr>() else {
-        return wrong(format!("`{text}` is not an IP address and port like {DEFAULT_METRICS}"));
+        return wrong(format!(
+            "`{text}` is not an IP address and port like {DEFAULT_METRICS}"
+        ));
     };
     if !address.ip().is_loopback() {
         return wrong(format!(
@@ -264,9 +302,14 @@ fn loopback(text: &str) -> Result<SocketAddr, Wrong> {
 
 /// The filter of the log, from `FEIRA_LOG`, like `debug` or `broker=debug,info`.
 #[must_use]
-#[expect(clippy::disallowed_methods, reason = "this file is where the environment is read")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this file is where the environment is read"
+)]
 pub fn log_filter() -> Option<String> {
-    std::env::var("FEIRA_LOG").ok().filter(|filter| !filter.is_empty())
+    std::env::var("FEIRA_LOG")
+        .ok()
+        .filter(|filter| !filter.is_empty())
 }
 
 fn malformed(path: &Path, text: &str, error: &toml::de::Error) -> ConfigError {
@@ -274,8 +317,18 @@ fn malformed(path: &Path, text: &str, error: &toml::de::Error) -> ConfigError {
     let before = text.get(..start).unwrap_or(text);
     let line = before.matches('\n').count() + 1;
     let written = text.lines().nth(line - 1).unwrap_or_default();
-    let field = written.split('=').next().unwrap_or_default().trim().to_owned();
-    ConfigError::Wrong { path: path.to_owned(), line, field, problem: error.message().to_owned() }
+    let field = written
+        .split('=')
+        .next()
+        .unwrap_or_default()
+        .trim()
+        .to_owned();
+    ConfigError::Wrong {
+        path: path.to_owned(),
+        line,
+        field,
+        problem: error.message().to_owned(),
+    }
 }
 
 /// A value that has the right type and cannot be used.
@@ -285,7 +338,12 @@ fn wrong_value(path: &Path, text: &str, field: &str, problem: String) -> ConfigE
         rest.is_some_and(|rest| rest.trim_start().starts_with('='))
     };
     let line = text.lines().position(sets).map_or(1, |index| index + 1);
-    ConfigError::Wrong { path: path.to_owned(), line, field: field.to_owned(), problem }
+    ConfigError::Wrong {
+        path: path.to_owned(),
+        line,
+        field: field.to_owned(),
+        problem,
+    }
 }
 
 #[cfg(test)]

@@ -145,11 +145,20 @@ impl GoalPusher {
     }
 
     async fn say_again(&mut self) {
-        let connected: BTreeSet<HostId> =
-            self.node.connected_peers().await.into_iter().map(HostId::from).collect();
+        let connected: BTreeSet<HostId> = self
+            .node
+            .connected_peers()
+            .await
+            .into_iter()
+            .map(HostId::from)
+            .collect();
         let mut gone = Vec::new();
         for (id, host) in &mut self.hosts {
-            host.absent = if connected.contains(id) { 0 } else { host.absent.saturating_add(1) };
+            host.absent = if connected.contains(id) {
+                0
+            } else {
+                host.absent.saturating_add(1)
+            };
             if host.absent >= ABSENT_MAX {
                 gone.push(*id);
             }
@@ -163,8 +172,12 @@ impl GoalPusher {
     }
 
     fn push_all(&mut self) {
-        let here: Vec<HostId> =
-            self.hosts.iter().filter(|(_, host)| host.absent == 0).map(|(id, _)| *id).collect();
+        let here: Vec<HostId> = self
+            .hosts
+            .iter()
+            .filter(|(_, host)| host.absent == 0)
+            .map(|(id, _)| *id)
+            .collect();
         for host in here {
             self.push(host);
         }
@@ -177,7 +190,9 @@ impl GoalPusher {
     }
 
     fn push(&mut self, id: HostId) {
-        let Some(host) = self.hosts.get_mut(&id) else { return };
+        let Some(host) = self.hosts.get_mut(&id) else {
+            return;
+        };
         if host.pushing {
             host.again = true;
             return;
@@ -186,14 +201,18 @@ impl GoalPusher {
         let (node, market) = (self.node.clone(), self.market.clone());
         let places = Arc::clone(&self.places);
         self.pushes.spawn(async move {
-            let Ok(_place) = places.acquire_owned().await else { return (id, Outcome::Stopping) };
+            let Ok(_place) = places.acquire_owned().await else {
+                return (id, Outcome::Stopping);
+            };
             (id, push(&node, &market, id).await)
         });
     }
 
     fn pushed(&mut self, id: HostId, outcome: Outcome) {
         self.metrics.goal_sent(outcome.label());
-        let Some(host) = self.hosts.get_mut(&id) else { return };
+        let Some(host) = self.hosts.get_mut(&id) else {
+            return;
+        };
         host.pushing = false;
         if std::mem::take(&mut host.again) {
             self.push(id);

@@ -105,7 +105,8 @@ async fn readiness(state: &PageState) -> Result<(), &'static str> {
 }
 
 async fn metrics(State(state): State<PageState>) -> Response {
-    let Ok(Ok(counts)) = tokio::time::timeout(ANSWER_TIMEOUT, state.api.market.counts()).await else {
+    let Ok(Ok(counts)) = tokio::time::timeout(ANSWER_TIMEOUT, state.api.market.counts()).await
+    else {
         return StatusCode::SERVICE_UNAVAILABLE.into_response();
     };
     let numbers = MarketNumbers::from(counts);

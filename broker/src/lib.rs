@@ -17,11 +17,12 @@ pub mod clock;
 pub mod config;
 pub mod folder;
 pub mod logs;
+pub mod ports;
 
 pub mod server;
 
-pub mod api;
 pub mod admin;
+pub mod api;
 mod goals;
 mod health;
 pub mod metrics;

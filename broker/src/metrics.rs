@@ -5,14 +5,14 @@
 use crate::api::refusals;
 use crate::core::ledger::Account;
 use crate::core::view::Counts;
-use protocol::net::NetCounters;
-use protocol::units::MicroUsd;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
+use protocol::net::NetCounters;
+use protocol::units::MicroUsd;
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -87,14 +87,34 @@ pub struct MarketNumbers {
 
 impl From<Counts> for MarketNumbers {
     fn from(counts: Counts) -> Self {
-        let Counts { offers, hosts_heard, leases, money, renters, remembered, events } = counts;
+        let Counts {
+            offers,
+            hosts_heard,
+            leases,
+            money,
+            renters,
+            remembered,
+            events,
+        } = counts;
         let entry = |(kind, amount): (&'static str, MicroUsd)| {
             // What the broker has, it owes to the others.
-            let amount = if kind == Account::Cash.kind() { amount.negated() } else { amount };
+            let amount = if kind == Account::Cash.kind() {
+                amount.negated()
+            } else {
+                amount
+            };
             (kind, amount.0)
         };
         let ledger = money.into_iter().map(entry).collect();
-        Self { offers, hosts: hosts_heard, leases, ledger, renters, last_event: events, remembered }
+        Self {
+            offers,
+            hosts: hosts_heard,
+            leases,
+            ledger,
+            renters,
+            last_event: events,
+            remembered,
+        }
     }
 }
 
@@ -126,59 +146,130 @@ impl Metrics {
         let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
         to.register("broker_build", "The program that runs", build);
         let requests = self.requests.clone();
-        to.register("broker_requests", "Requests of hosts and renters, by what they ask", requests);
+        to.register(
+            "broker_requests",
+            "Requests of hosts and renters, by what they ask",
+            requests,
+        );
         let refusals = self.refusals.clone();
-        to.register("broker_refusals", "Requests that were refused, by reason", refusals);
-        to.register("broker_matches", "Orders, by what came of them", self.matches.clone());
+        to.register(
+            "broker_refusals",
+            "Requests that were refused, by reason",
+            refusals,
+        );
+        to.register(
+            "broker_matches",
+            "Orders, by what came of them",
+            self.matches.clone(),
+        );
         let seconds = self.request_seconds.clone();
         let help = "From a request's arrival to its answer, by what it asks";
         to.register_with_unit("broker_request_duration", help, Unit::Seconds, seconds);
-        to.register("broker_goals", "Goals sent to hosts, by what came of it", self.goals.clone());
+        to.register(
+            "broker_goals",
+            "Goals sent to hosts, by what came of it",
+            self.goals.clone(),
+        );
     }
 
     fn register_network(&mut self) {
         let (to, net) = (&mut self.registry, &self.net);
         let refusals = self.net_refusals.clone();
-        to.register("broker_net_refusals", "What the network layer turned away, by reason", refusals);
-        to.register("broker_net_connections", "Connections open now", net.connections.clone());
+        to.register(
+            "broker_net_refusals",
+            "What the network layer turned away, by reason",
+            refusals,
+        );
+        to.register(
+            "broker_net_connections",
+            "Connections open now",
+            net.connections.clone(),
+        );
         let opened = net.connections_opened.clone();
-        to.register("broker_net_connections_opened", "Connections ever established", opened);
+        to.register(
+            "broker_net_connections_opened",
+            "Connections ever established",
+            opened,
+        );
         let requests = net.requests.clone();
-        to.register("broker_net_requests", "Requests that the network layer let in", requests);
-        to.register("broker_net_answers", "Answers that were written", net.answered.clone());
+        to.register(
+            "broker_net_requests",
+            "Requests that the network layer let in",
+            requests,
+        );
+        to.register(
+            "broker_net_answers",
+            "Answers that were written",
+            net.answered.clone(),
+        );
         let circuits = net.circuits.clone();
-        to.register("broker_net_circuits", "Circuits relayed between renters and hosts", circuits);
+        to.register(
+            "broker_net_circuits",
+            "Circuits relayed between renters and hosts",
+            circuits,
+        );
         let reservations = net.reservations.clone();
-        to.register("broker_net_reservations", "Reservations of hosts, with renewals", reservations);
+        to.register(
+            "broker_net_reservations",
+            "Reservations of hosts, with renewals",
+            reservations,
+        );
     }
 
     fn register_market(&mut self) {
         let (to, market) = (&mut self.registry, &self.market);
         to.register("broker_offers", "Offers shown now", market.offers.clone());
         to.register("broker_hosts", "Hosts heard now", market.hosts.clone());
-        to.register("broker_leases", "Leases by where they stand", market.leases.clone());
-        let help = "What each kind of account holds, in micro-dollars; cash counts against the rest";
+        to.register(
+            "broker_leases",
+            "Leases by where they stand",
+            market.leases.clone(),
+        );
+        let help =
+            "What each kind of account holds, in micro-dollars; cash counts against the rest";
         to.register("broker_ledger_micro_usd", help, market.ledger.clone());
-        to.register("broker_renters", "Renters with an account", market.renters.clone());
+        to.register(
+            "broker_renters",
+            "Renters with an account",
+            market.renters.clone(),
+        );
         let event = market.last_event.clone();
-        to.register("broker_journal_event", "Number of the journal's last event", event);
+        to.register(
+            "broker_journal_event",
+            "Number of the journal's last event",
+            event,
+        );
         let remembered = market.remembered.clone();
-        to.register("broker_replay_window", "Statements remembered, each good for one effect", remembered);
+        to.register(
+            "broker_replay_window",
+            "Statements remembered, each good for one effect",
+            remembered,
+        );
     }
 
     fn register_process(&mut self) {
         let (to, process) = (&mut self.registry, &self.process);
         let resident = process.resident.clone();
         to.register("process_resident_memory_bytes", "Memory in use", resident);
-        to.register("process_open_fds", "Open files and sockets", process.open_files.clone());
+        to.register(
+            "process_open_fds",
+            "Open files and sockets",
+            process.open_files.clone(),
+        );
         let started = process.started.clone();
-        to.register("process_start_time_seconds", "When the process started, since 1970", started);
+        to.register(
+            "process_start_time_seconds",
+            "When the process started, since 1970",
+            started,
+        );
     }
 
     /// Counts a request that took `elapsed` and was refused for `refusal`, if it was.
     pub fn answered(&self, asked: &'static str, refusal: Option<&'static str>, elapsed: Duration) {
         self.requests.get_or_create(&[("ask", asked)]).inc();
-        self.request_seconds.get_or_create(&[("ask", asked)]).observe(elapsed.as_secs_f64());
+        self.request_seconds
+            .get_or_create(&[("ask", asked)])
+            .observe(elapsed.as_secs_f64());
         if let Some(reason) = refusal {
             self.refusals.get_or_create(&[("reason", reason)]).inc();
         }
@@ -196,14 +287,20 @@ impl Metrics {
     /// How often requests were refused for `reason`.
     #[must_use]
     pub fn refused(&self, reason: &'static str) -> u64 {
-        self.refusals.get(&[("reason", reason)]).map_or(0, |counter| counter.get())
+        self.refusals
+            .get(&[("reason", reason)])
+            .map_or(0, |counter| counter.get())
     }
 
     /// Every reason for which requests were refused, with how often, those of the network layer included.
     #[must_use]
     pub fn refusals(&self, net: &NetCounters) -> BTreeMap<String, u64> {
-        let own = refusals::LABELS.iter().map(|reason| ((*reason).to_owned(), self.refused(reason)));
-        let network = net.refusals().map(|(refusal, count)| (refusal.label().to_owned(), count));
+        let own = refusals::LABELS
+            .iter()
+            .map(|reason| ((*reason).to_owned(), self.refused(reason)));
+        let network = net
+            .refusals()
+            .map(|(refusal, count)| (refusal.label().to_owned(), count));
         let mut all = BTreeMap::new();
         for (reason, count) in own.chain(network).filter(|(_, count)| *count > 0) {
             *all.entry(reason).or_default() += count;
@@ -220,7 +317,11 @@ impl Metrics {
     ///
     /// # Errors
     /// Never, in practice: a text is written to memory.
-    pub fn page(&self, net: &NetCounters, market: &MarketNumbers) -> Result<String, std::fmt::Error> {
+    pub fn page(
+        &self,
+        net: &NetCounters,
+        market: &MarketNumbers,
+    ) -> Result<String, std::fmt::Error> {
         self.take_network(net);
         self.take_market(market);
         self.take_process();
@@ -231,7 +332,9 @@ impl Metrics {
 
     fn take_network(&self, net: &NetCounters) {
         for (refusal, count) in net.refusals() {
-            let counter = self.net_refusals.get_or_create_owned(&[("reason", refusal.label())]);
+            let counter = self
+                .net_refusals
+                .get_or_create_owned(&[("reason", refusal.label())]);
             counter.inner().store(count, Ordering::Relaxed);
         }
         let counters = [
@@ -254,10 +357,16 @@ impl Metrics {
         self.market.last_event.set(signed(market.last_event));
         self.market.remembered.set(signed(market.remembered));
         for (state, count) in &market.leases {
-            self.market.leases.get_or_create_owned(&[("state", state)]).set(signed(*count));
+            self.market
+                .leases
+                .get_or_create_owned(&[("state", state)])
+                .set(signed(*count));
         }
         for (kind, amount) in &market.ledger {
-            self.market.ledger.get_or_create_owned(&[("account_kind", kind)]).set(*amount);
+            self.market
+                .ledger
+                .get_or_create_owned(&[("account_kind", kind)])
+                .set(*amount);
         }
     }
 
@@ -266,7 +375,9 @@ impl Metrics {
             self.process.resident.set(signed(bytes));
         }
         if let Ok(entries) = std::fs::read_dir("/proc/self/fd") {
-            self.process.open_files.set(i64::try_from(entries.count()).unwrap_or(i64::MAX));
+            self.process
+                .open_files
+                .set(i64::try_from(entries.count()).unwrap_or(i64::MAX));
         }
     }
 }
@@ -315,7 +426,10 @@ mod tests {
             "broker_net_refusals_total{reason=\"too_big\"} 0",
             "broker_request_duration_seconds_count{ask=\"order\"} 2",
         ] {
-            assert!(page.lines().any(|found| found == line), "{line} is not on\n{page}");
+            assert!(
+                page.lines().any(|found| found == line),
+                "{line} is not on\n{page}"
+            );
         }
         assert_eq!(metrics.refused("not_enough_money"), 1);
         assert_eq!(metrics.refused("busy"), 0);

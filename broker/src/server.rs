@@ -16,6 +16,7 @@ use crate::goals::GoalPusher;
 use crate::health::{HealthPage, PageError, PageState};
 use crate::market::{MarketError, MarketSetup, MarketThread};
 use crate::metrics::Metrics;
+use crate::ports::{PortTaken, check_free};
 use crate::store::{Store, StoreError};
 use crate::watches::WatchList;
 use events::EventLoop;
@@ -58,6 +59,9 @@ pub enum StartError {
     /// The market's thread.
     #[error(transparent)]
     Market(#[from] MarketError),
+    /// A port of the network.
+    #[error(transparent)]
+    Port(#[from] PortTaken),
     /// The network.
     #[error(transparent)]
     Network(#[from] NodeError),
@@ -128,7 +132,14 @@ impl Server {
     }
 
     async fn serve(opened: Opened, options: &Options) -> Self {
-        let Opened { broker, thread, node, events, page, socket } = opened;
+        let Opened {
+            broker,
+            thread,
+            node,
+            events,
+            page,
+            socket,
+        } = opened;
         let (config, clock) = (&options.config, options.clock.clone());
         let started_at = clock.now();
         let metrics = Arc::new(Metrics::new());
@@ -136,8 +147,12 @@ impl Server {
         let stop = CancellationToken::new();
         let market = thread.handle();
         let (watches, watch_list) = WatchList::new(thread.notices());
-        let (goals, pusher) =
-            GoalPusher::new(node.clone(), market.clone(), Arc::clone(&metrics), thread.notices());
+        let (goals, pusher) = GoalPusher::new(
+            node.clone(),
+            market.clone(),
+            Arc::clone(&metrics),
+            thread.notices(),
+        );
         let listening = node.listen_addresses().await;
         let (tell, addresses) = watch::channel(node.external_addresses().await);
         let api = Api {
@@ -154,8 +169,16 @@ impl Server {
             stopping: stop.child_token(),
         };
         let (metrics_address, admin_socket) = (page.address(), socket.path().to_owned());
-        let desk = AdminDesk { api: api.clone(), node: node.clone(), started_at, metrics_address };
-        let state = PageState { api: api.clone(), node: node.clone() };
+        let desk = AdminDesk {
+            api: api.clone(),
+            node: node.clone(),
+            started_at,
+            metrics_address,
+        };
+        let state = PageState {
+            api: api.clone(),
+            node: node.clone(),
+        };
         let mut services = JoinSet::new();
         services.spawn(watch_list.run());
         services.spawn(pusher.run());
@@ -173,7 +196,15 @@ impl Server {
             drain: config.limits.drain,
         };
         let running = tokio::spawn(event_loop.run());
-        Self { api, node, addresses: listening, metrics_address, admin_socket, stop, running }
+        Self {
+            api,
+            node,
+            addresses: listening,
+            metrics_address,
+            admin_socket,
+            stop,
+            running,
+        }
     }
 
     /// What to give to hosts and renters: each address ends in `/p2p/` and this broker's id.
@@ -219,7 +250,9 @@ impl Server {
     pub async fn join(&mut self) -> Result<(), ServerError> {
         match (&mut self.running).await {
             Ok(ended) => ended,
-            Err(error) => Err(ServerError::Broken { reason: error.to_string() }),
+            Err(error) => Err(ServerError::Broken {
+                reason: error.to_string(),
+            }),
         }
     }
 
@@ -242,12 +275,20 @@ impl Drop for Server {
 impl Opened {
     /// The market's thread comes last: until then, whatever fails leaves nothing behind.
     async fn open(options: &Options) -> Result<Self, StartError> {
-        let Options { folder, config, clock } = options;
+        let Options {
+            folder,
+            config,
+            clock,
+        } = options;
         let identity = Identity::load(&folder.key())?;
         let broker = BrokerId::from(identity.public());
         let (store, market) = open_store(folder, broker).await?;
-        let socket_path = config.admin_socket.clone().unwrap_or_else(|| folder.admin_socket());
+        let socket_path = config
+            .admin_socket
+            .clone()
+            .unwrap_or_else(|| folder.admin_socket());
         let socket = AdminSocket::bind(&socket_path)?;
+        check_free(&config.listen)?;
         let (node, events) = Node::start(&identity, node_config(config)).await?;
         let page = HealthPage::bind(config.metrics).await?;
         let setup = MarketSetup {
@@ -257,18 +298,23 @@ impl Opened {
             clock: clock.clone(),
         };
         let thread = MarketThread::start(store, market, setup)?;
-        Ok(Self { broker, thread, node, events, page, socket })
+        Ok(Self {
+            broker,
+            thread,
+            node,
+            events,
+            page,
+            socket,
+        })
     }
 }
 
-async fn open_store(
-    folder: &Folder,
-    broker: BrokerId,
-) -> Result<(Store, Market), StartError> {
+async fn open_store(folder: &Folder, broker: BrokerId) -> Result<(Store, Market), StartError> {
     let path = folder.path().to_owned();
     let opening = tokio::task::spawn_blocking(move || Store::open(&path, broker));
-    let (store, market) =
-        opening.await.map_err(|error| StartError::Broken { reason: error.to_string() })??;
+    let (store, market) = opening.await.map_err(|error| StartError::Broken {
+        reason: error.to_string(),
+    })??;
     let recovery = store.recovery();
     for note in &recovery.notes {
         tracing::warn!("journal: {note}");
@@ -286,7 +332,10 @@ fn node_config(config: &Config) -> NodeConfig {
     node.announce.clone_from(&config.announce);
     node.limits.connections = config.limits.connections;
     node.limits.requests_per_second = config.limits.requests_per_second;
-    node.limits.request_burst = config.limits.requests_per_second.saturating_mul(BURST_SECONDS);
+    node.limits.request_burst = config
+        .limits
+        .requests_per_second
+        .saturating_mul(BURST_SECONDS);
     node.limits.in_flight = config.limits.requests_in_flight;
     node
 }

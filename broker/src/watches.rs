@@ -39,7 +39,10 @@ impl Watches {
     /// the broker stops.
     pub(crate) async fn register(&self, lease: LeaseId) -> Option<Change> {
         let (registered, answer) = oneshot::channel();
-        self.registrations.send(Registration { lease, registered }).await.ok()?;
+        self.registrations
+            .send(Registration { lease, registered })
+            .await
+            .ok()?;
         answer.await.ok()
     }
 }
@@ -47,8 +50,17 @@ impl Watches {
 impl WatchList {
     pub(crate) fn new(notices: broadcast::Receiver<Notice>) -> (Watches, Self) {
         let (sender, registrations) = mpsc::channel(QUEUE);
-        let list = Self { registrations, notices, waiting: BTreeMap::new() };
-        (Watches { registrations: sender }, list)
+        let list = Self {
+            registrations,
+            notices,
+            waiting: BTreeMap::new(),
+        };
+        (
+            Watches {
+                registrations: sender,
+            },
+            list,
+        )
     }
 
     /// Wakes whoever waits until nobody can register any more.
@@ -99,7 +111,12 @@ mod tests {
 
     fn changed(lease: LeaseId) -> Notice {
         let (renter, host) = (RenterId::from_bytes([1; 32]), HostId::from_bytes([2; 32]));
-        Notice::Lease { lease, revision: 1, renter, host }
+        Notice::Lease {
+            lease,
+            revision: 1,
+            renter,
+            host,
+        }
     }
 
     #[tokio::test]
@@ -114,7 +131,11 @@ mod tests {
         notify.send(changed(mine)).unwrap();
         let _ = first.await;
         let _ = second.await;
-        assert!(theirs.try_recv().is_err_and(|e| e == oneshot::error::TryRecvError::Empty));
+        assert!(
+            theirs
+                .try_recv()
+                .is_err_and(|e| e == oneshot::error::TryRecvError::Empty)
+        );
         drop(notify);
         let _ = theirs.await;
         task.await.unwrap();

@@ -31,7 +31,9 @@ impl AdminDesk {
                 Ok(reply) => reply,
                 Err(rejection) => AdminReply::Refused(rejection.to_string()),
             },
-            Err(error) => AdminReply::Refused(format!("that is no question a broker knows: {error}")),
+            Err(error) => {
+                AdminReply::Refused(format!("that is no question a broker knows: {error}"))
+            }
         }
     }
 
@@ -42,7 +44,11 @@ impl AdminDesk {
             AdminRequest::Accounts => AdminReply::Accounts(self.accounts().await?),
             AdminRequest::Hosts => AdminReply::Hosts(self.hosts().await?),
             AdminRequest::Leases { all } => {
-                let scope = if all { LeaseScope::All } else { LeaseScope::Open };
+                let scope = if all {
+                    LeaseScope::All
+                } else {
+                    LeaseScope::Open
+                };
                 let views = self.api.market.all_leases(scope).await?;
                 AdminReply::Leases(views.iter().map(lease_row).collect())
             }
@@ -68,7 +74,11 @@ impl AdminDesk {
             connections: self.node.counters().connections_open(),
             hosts: counts.hosts_heard,
             offers: counts.offers,
-            leases: counts.leases.iter().map(|(word, count)| ((*word).to_owned(), *count)).collect(),
+            leases: counts
+                .leases
+                .iter()
+                .map(|(word, count)| ((*word).to_owned(), *count))
+                .collect(),
             renters: counts.renters,
             last_event: counts.events,
             refusals: self.api.metrics.refusals(self.node.counters()),
@@ -76,14 +86,29 @@ impl AdminDesk {
     }
 
     async fn deposit(&self, deposit: Deposit) -> Result<Deposited, Rejection> {
-        let Deposit { id, renter, amount, memo } = deposit;
-        let command = Command::Deposit { id, renter, amount, memo };
+        let Deposit {
+            id,
+            renter,
+            amount,
+            memo,
+        } = deposit;
+        let command = Command::Deposit {
+            id,
+            renter,
+            amount,
+            memo,
+        };
         let available = match self.api.market.command(command).await? {
             Answer::Deposited(balance) => balance.available,
             Answer::Lease(_) | Answer::Noted => MicroUsd::ZERO,
         };
         tracing::info!(%id, renter = %renter.short(), %amount, "deposit is on the books");
-        Ok(Deposited { id, renter, amount, available })
+        Ok(Deposited {
+            id,
+            renter,
+            amount,
+            available,
+        })
     }
 
     async fn accounts(&self) -> Result<Vec<AccountRow>, Rejection> {
@@ -98,8 +123,13 @@ impl AdminDesk {
     }
 
     async fn hosts(&self) -> Result<Vec<HostRow>, Rejection> {
-        let connected: BTreeSet<HostId> =
-            self.node.connected_peers().await.into_iter().map(HostId::from).collect();
+        let connected: BTreeSet<HostId> = self
+            .node
+            .connected_peers()
+            .await
+            .into_iter()
+            .map(HostId::from)
+            .collect();
         let mut rows = Vec::new();
         for host in self.api.market.hosts().await? {
             let earned = self.api.market.earnings(host.host).await?;

@@ -37,14 +37,20 @@ pub(crate) struct AdminSocket {
 impl AdminSocket {
     /// The caller has the data folder to itself, so a socket that is there already was left behind.
     pub(crate) fn bind(path: &Path) -> Result<Self, AdminSocketError> {
-        let failed = |source| AdminSocketError { path: path.to_owned(), source };
+        let failed = |source| AdminSocketError {
+            path: path.to_owned(),
+            source,
+        };
         match std::fs::remove_file(path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
             Ok(()) | Err(_) => {}
         }
         let listener = UnixListener::bind(path).map_err(failed)?;
         std::fs::set_permissions(path, Permissions::from_mode(0o600)).map_err(failed)?;
-        Ok(Self { listener, path: path.to_owned() })
+        Ok(Self {
+            listener,
+            path: path.to_owned(),
+        })
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -88,14 +94,19 @@ async fn converse(mut stream: UnixStream, desk: AdminDesk) {
         if !matches!(read, Ok(Ok(length)) if length > 0) {
             return;
         }
-        let reply = if allowed {
-            desk.answer_line(&line).await
-        } else {
+        let is_cut = reader.get_ref().limit() == 0 && !line.ends_with('\n');
+        let reply = if !allowed {
             AdminReply::Refused("only the broker's own user and root may operate it".to_owned())
+        } else if is_cut {
+            AdminReply::Refused(format!("a question has at most {REQUEST_BYTES_MAX} bytes"))
+        } else {
+            desk.answer_line(&line).await
         };
-        let Ok(mut answer) = serde_json::to_vec(&reply) else { return };
+        let Ok(mut answer) = serde_json::to_vec(&reply) else {
+            return;
+        };
         answer.push(b'\n');
-        if writer.write_all(&answer).await.is_err() || !allowed {
+        if writer.write_all(&answer).await.is_err() || !allowed || is_cut {
             return;
         }
         reader.get_mut().set_limit(REQUEST_BYTES_MAX);

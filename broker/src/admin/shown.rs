@@ -9,7 +9,10 @@ pub(crate) mod text {
     use std::fmt::Display;
     use std::str::FromStr;
 
-    pub(crate) fn serialize<T: Display, S: Serializer>(value: &T, to: S) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<T: Display, S: Serializer>(
+        value: &T,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
         to.collect_str(value)
     }
 
@@ -19,7 +22,9 @@ pub(crate) mod text {
         T::Err: Display,
         D: Deserializer<'de>,
     {
-        String::deserialize(from)?.parse().map_err(serde::de::Error::custom)
+        String::deserialize(from)?
+            .parse()
+            .map_err(serde::de::Error::custom)
     }
 }
 
@@ -33,7 +38,9 @@ pub(crate) mod usd {
 
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<MicroUsd, D::Error> {
         let text = String::deserialize(from)?;
-        let (digits, negative) = text.strip_prefix('-').map_or((text.as_str(), false), |rest| (rest, true));
+        let (digits, negative) = text
+            .strip_prefix('-')
+            .map_or((text.as_str(), false), |rest| (rest, true));
         let amount: MicroUsd = digits.parse().map_err(serde::de::Error::custom)?;
         Ok(if negative { amount.negated() } else { amount })
     }
@@ -48,7 +55,9 @@ pub(crate) mod time {
     }
 
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Timestamp, D::Error> {
-        let time = String::deserialize(from)?.parse().map_err(serde::de::Error::custom)?;
+        let time = String::deserialize(from)?
+            .parse()
+            .map_err(serde::de::Error::custom)?;
         Ok(from_jiff(time))
     }
 }
@@ -57,16 +66,23 @@ pub(crate) mod time {
 pub(crate) mod time_if {
     use super::{Deserialize, Deserializer, Serializer, Timestamp, from_jiff, to_jiff};
 
-    pub(crate) fn serialize<S: Serializer>(time: &Option<Timestamp>, to: S) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(
+        time: &Option<Timestamp>,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
         match time {
             Some(time) => to.collect_str(&to_jiff(*time)),
             None => to.serialize_none(),
         }
     }
 
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Timestamp>, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Option<Timestamp>, D::Error> {
         let text = Option::<String>::deserialize(from)?;
-        let parsed = text.map(|text| text.parse().map_err(serde::de::Error::custom)).transpose()?;
+        let parsed = text
+            .map(|text| text.parse().map_err(serde::de::Error::custom))
+            .transpose()?;
         Ok(parsed.map(from_jiff))
     }
 }
@@ -83,5 +99,8 @@ fn from_jiff(time: jiff::Timestamp) -> Timestamp {
 /// A time as people read it: local, to the second, with its zone.
 #[must_use]
 pub(crate) fn local(time: Timestamp) -> String {
-    to_jiff(time).to_zoned_datetime(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S %Z").to_string()
+    to_jiff(time)
+        .to_zoned_datetime(jiff::tz::TimeZone::system())
+        .strftime("%Y-%m-%d %H:%M:%S %Z")
+        .to_string()
 }

@@ -217,10 +217,26 @@ pub struct LedgerView {
 
 impl From<LedgerReport> for LedgerView {
     fn from(report: LedgerReport) -> Self {
-        let LedgerReport { last_event, entries, accounts, by_kind, sum, problems } = report;
-        let shown = by_kind.into_iter().map(|(kind, amount)| (kind.to_owned(), amount.decimal()));
+        let LedgerReport {
+            last_event,
+            entries,
+            accounts,
+            by_kind,
+            sum,
+            problems,
+        } = report;
+        let shown = by_kind
+            .into_iter()
+            .map(|(kind, amount)| (kind.to_owned(), amount.decimal()));
         let by_kind_usd = shown.collect();
-        Self { last_event, entries, accounts, by_kind_usd, sum_micro_usd: sum, problems }
+        Self {
+            last_event,
+            entries,
+            accounts,
+            by_kind_usd,
+            sum_micro_usd: sum,
+            problems,
+        }
     }
 }
 
@@ -244,7 +260,10 @@ mod tests {
             "z".repeat(51)
         );
         assert_eq!(line, expected);
-        assert_eq!(serde_json::from_str::<AdminRequest>(&line).unwrap(), request);
+        assert_eq!(
+            serde_json::from_str::<AdminRequest>(&line).unwrap(),
+            request
+        );
     }
 
     #[test]
@@ -254,7 +273,10 @@ mod tests {
             r#"{"ask":"leases","all":true,"of":"me"}"#,
             r#"{"ask":"leases"}"#,
         ] {
-            assert!(serde_json::from_str::<AdminRequest>(line).is_err(), "{line}");
+            assert!(
+                serde_json::from_str::<AdminRequest>(line).is_err(),
+                "{line}"
+            );
         }
     }
 
@@ -271,7 +293,10 @@ mod tests {
         };
         let text = serde_json::to_string(&row).unwrap();
         assert!(text.contains(r#""pending_usd":"-0.000001""#), "{text}");
-        assert!(text.contains(r#""heard_at":"2001-09-09T01:46:40Z""#), "{text}");
+        assert!(
+            text.contains(r#""heard_at":"2001-09-09T01:46:40Z""#),
+            "{text}"
+        );
         assert_eq!(serde_json::from_str::<HostRow>(&text).unwrap(), row);
     }
 }

@@ -7,7 +7,12 @@ use protocol::net::{Multiaddr, circuit_address};
 
 /// Adds circuits to `host` through `broker`, which is reached at `addresses`. Those of this machine alone
 /// come last: only a renter beside the broker can use them.
-pub(super) fn add_circuits(access: &mut Access, broker: BrokerId, host: HostId, addresses: &[Multiaddr]) {
+pub(super) fn add_circuits(
+    access: &mut Access,
+    broker: BrokerId,
+    host: HostId,
+    addresses: &[Multiaddr],
+) {
     let (near, far): (Vec<_>, Vec<_>) = addresses.iter().partition(|address| is_loopback(address));
     let circuits = far.into_iter().chain(near).filter_map(|address| {
         Text::new(circuit_address(address, broker.into(), host.into()).to_string()).ok()
@@ -29,7 +34,11 @@ mod tests {
     use protocol::net::{parse_address, peer_id_of};
 
     fn key(seed: u8) -> PublicKey {
-        PublicKey::from_bytes(SigningKey::from_bytes(&[seed; 32]).verifying_key().to_bytes())
+        PublicKey::from_bytes(
+            SigningKey::from_bytes(&[seed; 32])
+                .verifying_key()
+                .to_bytes(),
+        )
     }
 
     #[test]
@@ -37,8 +46,13 @@ mod tests {
         let (broker, host) = (key(1), key(2));
         let (b, h) = (peer_id_of(&broker), peer_id_of(&host));
         let direct = Text::new(format!("/ip4/198.51.100.9/tcp/7701/p2p/{h}")).unwrap();
-        let mut access = Access { addresses: List::first([direct.clone()]) };
-        let own = ["/ip4/127.0.0.1/tcp/7700", "/ip4/198.51.100.1/udp/7700/quic-v1"];
+        let mut access = Access {
+            addresses: List::first([direct.clone()]),
+        };
+        let own = [
+            "/ip4/127.0.0.1/tcp/7700",
+            "/ip4/198.51.100.1/udp/7700/quic-v1",
+        ];
         let own = own.map(|address| parse_address(address).unwrap());
         add_circuits(&mut access, broker.into(), host.into(), &own);
         let found: Vec<String> = access.addresses.iter().map(ToString::to_string).collect();

@@ -74,6 +74,9 @@ pub fn of_signature(error: &SignatureError, now: Timestamp) -> Rejection {
         SignatureError::Audience { .. } => Rejection::WrongAudience,
         SignatureError::FromTheFuture { .. }
         | SignatureError::Expired { .. }
-        | SignatureError::ValidTooLong { .. } => Rejection::NotNow { detail: said(), now },
+        | SignatureError::ValidTooLong { .. } => Rejection::NotNow {
+            detail: said(),
+            now,
+        },
     }
 }

@@ -19,7 +19,10 @@ impl Place {
     }
 
     /// Asks the running broker; nothing when none runs.
-    pub(super) fn ask_if_running(&self, request: &AdminRequest) -> Result<Option<AdminReply>, Failure> {
+    pub(super) fn ask_if_running(
+        &self,
+        request: &AdminRequest,
+    ) -> Result<Option<AdminReply>, Failure> {
         let socket = self.socket()?;
         match ask(&socket, request) {
             Ok(AdminReply::Refused(reason)) => Err(Failure::new(Exit::Failed, reason)),
@@ -32,7 +35,9 @@ impl Place {
     /// Where the running broker is asked.
     pub(super) fn socket(&self) -> Result<PathBuf, Failure> {
         match Config::read(&self.folder.config()) {
-            Ok(config) => Ok(config.admin_socket.unwrap_or_else(|| self.folder.admin_socket())),
+            Ok(config) => Ok(config
+                .admin_socket
+                .unwrap_or_else(|| self.folder.admin_socket())),
             // A broker that runs read its settings before somebody broke them.
             Err(ConfigError::Wrong { .. }) if self.folder.admin_socket().exists() => {
                 Ok(self.folder.admin_socket())
@@ -44,5 +49,8 @@ impl Place {
 
 /// The answer was to another question: the broker is of another version.
 pub(super) fn unexpected() -> Failure {
-    Failure::new(Exit::Failed, "the broker answered another question: is it another version?")
+    Failure::new(
+        Exit::Failed,
+        "the broker answered another question: is it another version?",
+    )
 }

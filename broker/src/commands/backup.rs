@@ -10,8 +10,11 @@ use std::path::Path;
 /// Copies and checks; a file that is there already is left as it is.
 pub(super) fn backup(place: &Place, file: &Path) -> Result<Exit, Failure> {
     if file.exists() {
-        return Err(Failure::new(Exit::Usage, format!("{} is there already and is left as it is", file.display()))
-            .help("name a file that does not exist yet"));
+        return Err(Failure::new(
+            Exit::Usage,
+            format!("{} is there already and is left as it is", file.display()),
+        )
+        .help("name a file that does not exist yet"));
     }
     if !place.folder.journal().exists() {
         let what = format!("there is no journal in {}", place.folder.path().display());

@@ -15,29 +15,50 @@ pub(super) fn deposit(place: &Place, typed: args::Deposit) -> Result<Exit, Failu
         return Err(Failure::new(Exit::Usage, "a deposit is more than nothing")
             .help("give an amount in dollars, like 10 or 0.25"));
     }
-    let memo = Text::new(typed.memo).map_err(|error| {
-        Failure::new(Exit::Usage, format!("--memo: {error}"))
-    })?;
-    let id = typed.id.unwrap_or_else(|| DepositId::from_bytes(rand::random()));
-    let request = Deposit { id, renter: typed.renter, amount: typed.amount, memo };
+    let memo = Text::new(typed.memo)
+        .map_err(|error| Failure::new(Exit::Usage, format!("--memo: {error}")))?;
+    let id = typed
+        .id
+        .unwrap_or_else(|| DepositId::from_bytes(rand::random()));
+    let request = Deposit {
+        id,
+        renter: typed.renter,
+        amount: typed.amount,
+        memo,
+    };
     let again = format!("deposit {} {} --id {id}", typed.renter, typed.amount);
     // When there is no answer it may be on the books: the same id makes a repeat harmless.
     let unanswered = |failure: Failure| {
-        let Some(help) = failure.help.clone().filter(|_| failure.exit == Exit::Unreachable) else {
+        let Some(help) = failure
+            .help
+            .clone()
+            .filter(|_| failure.exit == Exit::Unreachable)
+        else {
             return failure;
         };
-        failure.help(format!("{help}\nthen, credited once however often: {}", place.command(&again)))
+        failure.help(format!(
+            "{help}\nthen, credited once however often: {}",
+            place.command(&again)
+        ))
     };
-    let reply = place.ask(&AdminRequest::Deposit(request)).map_err(unanswered)?;
-    let AdminReply::Deposited(deposited) = reply else { return Err(unexpected()) };
+    let reply = place
+        .ask(&AdminRequest::Deposit(request))
+        .map_err(unanswered)?;
+    let AdminReply::Deposited(deposited) = reply else {
+        return Err(unexpected());
+    };
     if place.printer.is_json() {
-        place.printer.document(&serde_json::json!({ "schema": "feira.deposit/1", "deposit": deposited }));
+        place
+            .printer
+            .document(&serde_json::json!({ "schema": "feira.deposit/1", "deposit": deposited }));
         return Ok(Exit::Done);
     }
     place.printer.line(&format!(
         "{} credited to {}: {} available",
         deposited.amount, deposited.renter, deposited.available
     ));
-    place.printer.note(&format!("Its id is {id}; with --id {id} a repeat credits nothing more."));
+    place.printer.note(&format!(
+        "Its id is {id}; with --id {id} a repeat credits nothing more."
+    ));
     Ok(Exit::Done)
 }

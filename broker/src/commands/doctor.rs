@@ -26,20 +26,40 @@ struct Check {
 
 impl Check {
     fn ok(name: &'static str, found: impl Into<String>) -> Self {
-        Self { name, grade: Grade::Ok, found: found.into(), fix: None }
+        Self {
+            name,
+            grade: Grade::Ok,
+            found: found.into(),
+            fix: None,
+        }
     }
 
     fn warn(name: &'static str, found: impl Into<String>, fix: impl Into<String>) -> Self {
-        Self { name, grade: Grade::Warn, found: found.into(), fix: Some(fix.into()) }
+        Self {
+            name,
+            grade: Grade::Warn,
+            found: found.into(),
+            fix: Some(fix.into()),
+        }
     }
 
     fn fail(name: &'static str, found: impl Into<String>, fix: impl Into<String>) -> Self {
-        Self { name, grade: Grade::Fail, found: found.into(), fix: Some(fix.into()) }
+        Self {
+            name,
+            grade: Grade::Fail,
+            found: found.into(),
+            fix: Some(fix.into()),
+        }
     }
 
     /// A failed command as a failed check.
     fn failed(name: &'static str, failure: Failure) -> Self {
-        Self { name, grade: Grade::Fail, found: failure.what, fix: failure.help }
+        Self {
+            name,
+            grade: Grade::Fail,
+            found: failure.what,
+            fix: failure.help,
+        }
     }
 }
 
@@ -47,7 +67,9 @@ impl Check {
 pub(super) fn doctor(place: &Place) -> Result<Exit, Failure> {
     let checks = checks::all(place);
     if place.printer.is_json() {
-        place.printer.document(&serde_json::json!({ "schema": "feira.doctor/1", "checks": checks }));
+        place
+            .printer
+            .document(&serde_json::json!({ "schema": "feira.doctor/1", "checks": checks }));
     } else {
         print(place, &checks);
     }
@@ -62,12 +84,19 @@ fn print(place: &Place, checks: &[Check]) {
             Grade::Warn => "warn",
             Grade::Fail => "fail",
         };
-        place.printer.line(&format!("{word:<6}{:<12}{}", check.name, check.found));
+        place
+            .printer
+            .line(&format!("{word:<6}{:<12}{}", check.name, check.found));
         if let Some(fix) = &check.fix {
-            place.printer.line(&format!("        fix: {}", fix.replace('\n', "\n             ")));
+            place.printer.line(&format!(
+                "        fix: {}",
+                fix.replace('\n', "\n             ")
+            ));
         }
     }
     let count = |grade| checks.iter().filter(|check| check.grade == grade).count();
     let (ok, warn, fail) = (count(Grade::Ok), count(Grade::Warn), count(Grade::Fail));
-    place.printer.line(&format!("\n{ok} ok, {warn} warnings, {fail} failed"));
+    place
+        .printer
+        .line(&format!("\n{ok} ok, {warn} warnings, {fail} failed"));
 }

@@ -21,13 +21,16 @@ impl Place {
     pub(super) fn config_failed(&self, error: &ConfigError) -> Failure {
         match error {
             ConfigError::Missing { .. } => {
-                let failure = Failure::new(Exit::NotFound, format!("{error}: no broker was made here"));
+                let failure =
+                    Failure::new(Exit::NotFound, format!("{error}: no broker was made here"));
                 failure.help(self.command("init"))
             }
-            ConfigError::Wrong { path, .. } => Failure::new(Exit::Usage, error.to_string())
-                .help(format!("edit {}, then: {}", path.display(), self.command("doctor"))),
+            ConfigError::Wrong { path, .. } => Failure::new(Exit::Usage, error.to_string()).help(
+                format!("edit {}, then: {}", path.display(), self.command("doctor")),
+            ),
             ConfigError::Read { source, .. } if is_denied(source) => {
-                Failure::new(Exit::NotAllowed, chain(error)).help("run it as the broker's own user, or as root")
+                Failure::new(Exit::NotAllowed, chain(error))
+                    .help("run it as the broker's own user, or as root")
             }
             ConfigError::Read { .. } => Failure::new(Exit::Failed, chain(error)),
         }
@@ -53,6 +56,8 @@ impl Place {
         match error {
             StartError::Identity(error) => self.identity_failed(error),
             StartError::Store(error) => self.store_failed(error),
+            StartError::Port(error) => Failure::new(Exit::Failed, chain(error))
+                .help("stop that program, or change `listen` in broker.toml"),
             StartError::Network(error) => Failure::new(Exit::Failed, chain(error))
                 .help("stop that program, or change `listen` in broker.toml"),
             StartError::Page(error) => Failure::new(Exit::Failed, chain(error))
@@ -67,10 +72,14 @@ impl Place {
     pub(super) fn store_failed(&self, error: &StoreError) -> Failure {
         let failure = Failure::new(Exit::Failed, chain(error));
         match error {
-            StoreError::InUse { .. } => failure.help(format!("look at it: {}", self.command("status"))),
-            StoreError::Io { source, .. } if is_denied(source) => {
-                Failure { exit: Exit::NotAllowed, ..failure }.help("run it as the broker's own user, or as root")
+            StoreError::InUse { .. } => {
+                failure.help(format!("look at it: {}", self.command("status")))
             }
+            StoreError::Io { source, .. } if is_denied(source) => Failure {
+                exit: Exit::NotAllowed,
+                ..failure
+            }
+            .help("run it as the broker's own user, or as root"),
             StoreError::Io { .. }
             | StoreError::Sqlite { .. }
             | StoreError::OldSqlite { .. }
@@ -86,12 +95,10 @@ impl Place {
 
     pub(super) fn ask_failed(&self, error: &AskError) -> Failure {
         match error {
-            AskError::NotRunning { .. } => {
-                Failure::new(Exit::Unreachable, error.to_string()).help(format!("start it: {}", self.command("run")))
-            }
-            AskError::NotAllowed { .. } => {
-                Failure::new(Exit::NotAllowed, error.to_string()).help("run it as the broker's own user, or as root")
-            }
+            AskError::NotRunning { .. } => Failure::new(Exit::Unreachable, error.to_string())
+                .help(format!("start it: {}", self.command("run"))),
+            AskError::NotAllowed { .. } => Failure::new(Exit::NotAllowed, error.to_string())
+                .help("run it as the broker's own user, or as root"),
             AskError::NoAnswer { .. } => Failure::new(Exit::Unreachable, chain(error))
                 .help("look into its log; it may be starting or stopping"),
             AskError::Malformed { .. } => Failure::new(Exit::Failed, error.to_string()),

@@ -22,8 +22,12 @@ pub(super) fn init(place: &Place, init: &Init) -> Result<Exit, Failure> {
     let text = template(init);
     Config::parse(&config, &text).map_err(|error| Failure::new(Exit::Usage, error.to_string()))?;
     let (identity, key_made) = make_key(place, &key)?;
-    let config_made = write_new(&config, &text)
-        .map_err(|error| Failure::new(Exit::Failed, format!("could not write {}: {error}", config.display())))?;
+    let config_made = write_new(&config, &text).map_err(|error| {
+        Failure::new(
+            Exit::Failed,
+            format!("could not write {}: {error}", config.display()),
+        )
+    })?;
     let settings = Config::read(&config).map_err(|error| place.config_failed(&error))?;
     let addresses = shown_addresses(&settings, &identity);
     let broker = BrokerId::from(identity.public());
@@ -39,14 +43,25 @@ pub(super) fn init(place: &Place, init: &Init) -> Result<Exit, Failure> {
     } else {
         let done = |made: bool| if made { "made" } else { "kept" };
         place.printer.line(&format!("broker    {broker}"));
-        place.printer.line(&format!("key       {} ({}; back it up)", key.display(), done(key_made)));
-        place.printer.line(&format!("settings  {} ({})", config.display(), done(config_made)));
+        place.printer.line(&format!(
+            "key       {} ({}; back it up)",
+            key.display(),
+            done(key_made)
+        ));
+        place.printer.line(&format!(
+            "settings  {} ({})",
+            config.display(),
+            done(config_made)
+        ));
         for address in &addresses {
             place.printer.line(&format!("address   {address}"));
         }
     }
     if let Some(flag) = difference(&settings, init) {
-        let said = format!("{} was there already and says otherwise than {flag}: edit it", config.display());
+        let said = format!(
+            "{} was there already and says otherwise than {flag}: edit it",
+            config.display()
+        );
         place.printer.note(&said);
     }
     place.printer.note(&format!(
@@ -65,7 +80,8 @@ fn make_key(place: &Place, path: &Path) -> Result<(Identity, bool), Failure> {
         },
         Err(IdentityError::Io { source, .. }) if is_denied(&source) => {
             let what = format!("this user may not make {}", place.folder.path().display());
-            Err(Failure::new(Exit::NotAllowed, what).help("run it as root, or choose a folder: --data DIR"))
+            Err(Failure::new(Exit::NotAllowed, what)
+                .help("run it as root, or choose a folder: --data DIR"))
         }
         Err(error @ IdentityError::Io { .. }) => Err(Failure::new(Exit::Failed, chain(&error))),
         Err(error) => Err(place.identity_failed(&error)),
@@ -74,7 +90,11 @@ fn make_key(place: &Place, path: &Path) -> Result<(Identity, bool), Failure> {
 
 /// Whether the file was written now; one that is there is left as it is.
 fn write_new(path: &Path, text: &str) -> io::Result<bool> {
-    let opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+    let opened = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path);
     match opened {
         Ok(mut file) => {
             file.write_all(text.as_bytes())?;
@@ -89,9 +109,15 @@ fn write_new(path: &Path, text: &str) -> io::Result<bool> {
 /// The announced addresses, or those listened at, with this machine's address where all are listened at.
 /// A port that is chosen at the start is not known yet.
 fn shown_addresses(settings: &Config, identity: &Identity) -> Vec<String> {
-    let from = if settings.announce.is_empty() { &settings.listen } else { &settings.announce };
+    let from = if settings.announce.is_empty() {
+        &settings.listen
+    } else {
+        &settings.announce
+    };
     let fixed = from.iter().filter(|address| !has_free_port(address));
-    fixed.map(|address| format!("{}/p2p/{}", of_this_machine(address), identity.peer_id())).collect()
+    fixed
+        .map(|address| format!("{}/p2p/{}", of_this_machine(address), identity.peer_id()))
+        .collect()
 }
 
 fn has_free_port(address: &Multiaddr) -> bool {
@@ -101,7 +127,9 @@ fn has_free_port(address: &Multiaddr) -> bool {
 
 fn of_this_machine(address: &Multiaddr) -> Multiaddr {
     let text = address.to_string();
-    let Some(rest) = text.strip_prefix("/ip4/0.0.0.0/") else { return address.clone() };
+    let Some(rest) = text.strip_prefix("/ip4/0.0.0.0/") else {
+        return address.clone();
+    };
     let local = outward_address().unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
     parse_address(&format!("/ip4/{local}/{rest}")).unwrap_or_else(|_| address.clone())
 }

@@ -1,5 +1,4 @@
-//! `feira-broker ledger check`: adds up every entry. The broker that runs is asked; when none runs, the
-//! journal is read, and changed in nothing.
+//! `feira-broker ledger check` and `replay`: whether the books balance. Nothing is changed.
 
 use super::Place;
 use super::asking::unexpected;
@@ -7,19 +6,36 @@ use crate::admin::wire::{AdminReply, AdminRequest, LedgerView};
 use crate::exit::{Exit, Failure};
 use crate::store;
 
-/// Adds up, and fails when the books do not balance.
+/// Adds up every entry, and fails when the books do not balance. The broker that runs is asked, so that its
+/// memory is compared with the disk; when none runs, the journal is read from its first event.
 pub(super) fn check(place: &Place) -> Result<Exit, Failure> {
     let (view, by) = match place.ask_if_running(&AdminRequest::LedgerCheck)? {
         Some(AdminReply::Ledger(view)) => (view, "the running broker"),
         Some(_) => return Err(unexpected()),
-        None => (read(place)?, "the journal, no broker runs"),
+        None => (read(place)?, "reading the journal, no broker runs"),
     };
+    conclude(place, &view, by)
+}
+
+/// Reads the journal from its first event, whether a broker runs or not.
+pub(super) fn replay(place: &Place) -> Result<Exit, Failure> {
+    let view = read(place)?;
+    conclude(place, &view, "replaying the journal from its first event")
+}
+
+fn conclude(place: &Place, view: &LedgerView, by: &str) -> Result<Exit, Failure> {
     if place.printer.is_json() {
-        place.printer.document(&serde_json::json!({ "schema": "feira.ledger/1", "ledger": view }));
+        place
+            .printer
+            .document(&serde_json::json!({ "schema": "feira.ledger/1", "ledger": view }));
     } else {
-        print(place, &view, by);
+        print(place, view, by);
     }
-    Ok(if view.problems.is_empty() { Exit::Done } else { Exit::Failed })
+    Ok(if view.problems.is_empty() {
+        Exit::Done
+    } else {
+        Exit::Failed
+    })
 }
 
 fn read(place: &Place) -> Result<LedgerView, Failure> {
@@ -34,7 +50,11 @@ fn print(place: &Place, view: &LedgerView, by: &str) {
     for problem in &view.problems {
         place.printer.line(&format!("wrong: {problem}"));
     }
-    let verdict = if view.problems.is_empty() { "the books balance" } else { "the books do not balance" };
+    let verdict = if view.problems.is_empty() {
+        "the books balance"
+    } else {
+        "the books do not balance"
+    };
     place.printer.line(&format!(
         "{verdict}: {} entries in {} events, {} accounts, sum {} (added up by {by})",
         view.entries, view.last_event, view.accounts, view.sum_micro_usd

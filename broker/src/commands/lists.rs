@@ -10,19 +10,37 @@ use serde::Serialize;
 
 /// What each renter has.
 pub(super) fn accounts(place: &Place) -> Result<Exit, Failure> {
-    let AdminReply::Accounts(rows) = place.ask(&AdminRequest::Accounts)? else { return Err(unexpected()) };
-    let columns = [("renter", Left), ("available", Right), ("held", Right), ("spent", Right)];
+    let AdminReply::Accounts(rows) = place.ask(&AdminRequest::Accounts)? else {
+        return Err(unexpected());
+    };
+    let columns = [
+        ("renter", Left),
+        ("available", Right),
+        ("held", Right),
+        ("spent", Right),
+    ];
     // The whole id: it is what `deposit` wants.
-    print(place, "feira.accounts/1", "no renter has an account yet", &columns, &rows, |row| {
-        let money = [row.available, row.held, row.spent].map(|amount| amount.to_string());
-        std::iter::once(row.renter.to_string()).chain(money).collect()
-    });
+    print(
+        place,
+        "feira.accounts/1",
+        "no renter has an account yet",
+        &columns,
+        &rows,
+        |row| {
+            let money = [row.available, row.held, row.spent].map(|amount| amount.to_string());
+            std::iter::once(row.renter.to_string())
+                .chain(money)
+                .collect()
+        },
+    );
     Ok(Exit::Done)
 }
 
 /// Which hosts are heard.
 pub(super) fn hosts(place: &Place) -> Result<Exit, Failure> {
-    let AdminReply::Hosts(rows) = place.ask(&AdminRequest::Hosts)? else { return Err(unexpected()) };
+    let AdminReply::Hosts(rows) = place.ask(&AdminRequest::Hosts)? else {
+        return Err(unexpected());
+    };
     let columns = [
         ("host", Left),
         ("connected", Left),
@@ -31,22 +49,31 @@ pub(super) fn hosts(place: &Place) -> Result<Exit, Failure> {
         ("leases", Right),
         ("pending", Right),
     ];
-    print(place, "feira.hosts/1", "no host is heard", &columns, &rows, |row| {
-        vec![
-            row.host.short(),
-            if row.connected { "yes" } else { "no" }.to_owned(),
-            row.heard_at.map_or_else(|| "-".to_owned(), local),
-            row.offers.to_string(),
-            row.leases.to_string(),
-            row.pending.to_string(),
-        ]
-    });
+    print(
+        place,
+        "feira.hosts/1",
+        "no host is heard",
+        &columns,
+        &rows,
+        |row| {
+            vec![
+                row.host.short(),
+                if row.connected { "yes" } else { "no" }.to_owned(),
+                row.heard_at.map_or_else(|| "-".to_owned(), local),
+                row.offers.to_string(),
+                row.leases.to_string(),
+                row.pending.to_string(),
+            ]
+        },
+    );
     Ok(Exit::Done)
 }
 
 /// Which leases there are.
 pub(super) fn leases(place: &Place, all: bool) -> Result<Exit, Failure> {
-    let AdminReply::Leases(rows) = place.ask(&AdminRequest::Leases { all })? else { return Err(unexpected()) };
+    let AdminReply::Leases(rows) = place.ask(&AdminRequest::Leases { all })? else {
+        return Err(unexpected());
+    };
     let columns = [
         ("lease", Left),
         ("name", Left),
@@ -57,19 +84,30 @@ pub(super) fn leases(place: &Place, all: bool) -> Result<Exit, Failure> {
         ("charged", Right),
         ("held", Right),
     ];
-    let none = if all { "there was no lease yet" } else { "no lease is open; --all shows those that are over" };
-    print(place, "feira.broker-leases/1", none, &columns, &rows, |row| {
-        vec![
-            row.lease.short(),
-            row.name.clone(),
-            row.renter.short(),
-            row.host.short(),
-            row.phase.clone(),
-            row.running_s.to_string(),
-            row.charged.to_string(),
-            row.held.to_string(),
-        ]
-    });
+    let none = if all {
+        "there was no lease yet"
+    } else {
+        "no lease is open; --all shows those that are over"
+    };
+    print(
+        place,
+        "feira.broker-leases/1",
+        none,
+        &columns,
+        &rows,
+        |row| {
+            vec![
+                row.lease.short(),
+                row.name.clone(),
+                row.renter.short(),
+                row.host.short(),
+                row.phase.clone(),
+                row.running_s.to_string(),
+                row.charged.to_string(),
+                row.held.to_string(),
+            ]
+        },
+    );
     Ok(Exit::Done)
 }
 
@@ -82,7 +120,9 @@ fn print<T: Serialize>(
     cells: impl Fn(&T) -> Vec<String>,
 ) {
     if place.printer.is_json() {
-        place.printer.document(&serde_json::json!({ "schema": schema, "items": rows }));
+        place
+            .printer
+            .document(&serde_json::json!({ "schema": schema, "items": rows }));
     } else if rows.is_empty() {
         place.printer.note(none);
     } else {

@@ -15,20 +15,36 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 /// Runs until SIGTERM or SIGINT, or until something breaks.
 pub(super) fn run(place: &Place, run: &Run) -> Result<Exit, Failure> {
     logs::start(run.log_format).map_err(|error| Failure::new(Exit::Usage, error.to_string()))?;
-    let config = Config::read(&place.folder.config()).map_err(|error| place.config_failed(&error))?;
+    let config =
+        Config::read(&place.folder.config()).map_err(|error| place.config_failed(&error))?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .map_err(|error| Failure::new(Exit::Failed, format!("could not start threads: {error}")))?;
-    runtime.block_on(serve(place, run, config))
+    let ended = runtime.block_on(serve(place, run, config));
+    // A start that was broken off may still be in the journal, which SQLite leaves whole.
+    runtime.shutdown_background();
+    ended
 }
 
 async fn serve(place: &Place, run: &Run, config: Config) -> Result<Exit, Failure> {
-    let failed = |error: io::Error| Failure::new(Exit::Failed, format!("could not watch for signals: {error}"));
+    let failed = |error: io::Error| {
+        Failure::new(
+            Exit::Failed,
+            format!("could not watch for signals: {error}"),
+        )
+    };
     let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
-    let options = Options { folder: place.folder.clone(), config, clock: Clock::system() };
-    let mut server = Server::start(options).await.map_err(|error| place.start_failed(&error))?;
+    let options = Options {
+        folder: place.folder.clone(),
+        config,
+        clock: Clock::system(),
+    };
+    let mut server = tokio::select! {
+        started = Server::start(options) => started.map_err(|error| place.start_failed(&error))?,
+        () = either(&mut terminate, &mut interrupt) => return Ok(Exit::Done),
+    };
     announce(&server, run)?;
     tokio::select! {
         ended = server.join() => return ended.map(|()| Exit::Done).map_err(|error| broke(&error)),
@@ -56,8 +72,9 @@ async fn either(terminate: &mut Signal, interrupt: &mut Signal) {
 }
 
 fn broke(error: &crate::server::ServerError) -> Failure {
-    Failure::new(Exit::Failed, chain(error))
-        .help("everything that was answered is in the journal; look at the disk, then start it again")
+    Failure::new(Exit::Failed, chain(error)).help(
+        "everything that was answered is in the journal; look at the disk, then start it again",
+    )
 }
 
 /// Tells whoever waits that the broker listens, and where.
@@ -72,7 +89,10 @@ fn announce(server: &Server, run: &Run) -> Result<(), Failure> {
         let mut lines: Vec<String> = server.addresses().iter().map(ToString::to_string).collect();
         lines.push(metrics);
         write_whole(path, &(lines.join("\n") + "\n")).map_err(|error| {
-            Failure::new(Exit::Failed, format!("could not write {}: {error}", path.display()))
+            Failure::new(
+                Exit::Failed,
+                format!("could not write {}: {error}", path.display()),
+            )
         })?;
     }
     notify(NotifyState::Ready);

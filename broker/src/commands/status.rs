@@ -10,9 +10,13 @@ use std::collections::BTreeMap;
 
 /// Prints it.
 pub(super) fn status(place: &Place) -> Result<Exit, Failure> {
-    let AdminReply::Status(status) = place.ask(&AdminRequest::Status)? else { return Err(unexpected()) };
+    let AdminReply::Status(status) = place.ask(&AdminRequest::Status)? else {
+        return Err(unexpected());
+    };
     if place.printer.is_json() {
-        place.printer.document(&serde_json::json!({ "schema": "feira.broker-status/1", "status": status }));
+        place
+            .printer
+            .document(&serde_json::json!({ "schema": "feira.broker-status/1", "status": status }));
         return Ok(Exit::Done);
     }
     for (what, value) in lines(&status) {
@@ -25,14 +29,33 @@ fn lines(status: &Status) -> Vec<(&'static str, String)> {
     let up = status.now.since(status.started_at).seconds();
     let mut lines = vec![
         ("broker", format!("{} ({})", status.broker, status.name)),
-        ("running", format!("{up}, since {}, version {}, process {}", local(status.started_at), status.version, status.pid)),
+        (
+            "running",
+            format!(
+                "{up}, since {}, version {}, process {}",
+                local(status.started_at),
+                status.version,
+                status.pid
+            ),
+        ),
         ("fee", BasisPoints(status.fee_bps).to_string()),
     ];
-    lines.extend(status.addresses.iter().map(|address| ("address", address.clone())));
+    lines.extend(
+        status
+            .addresses
+            .iter()
+            .map(|address| ("address", address.clone())),
+    );
     lines.extend([
         ("metrics", status.metrics.clone()),
         ("connections", status.connections.to_string()),
-        ("hosts", format!("{}, with {} offers that can be leased now", status.hosts, status.offers)),
+        (
+            "hosts",
+            format!(
+                "{}, with {} offers that can be leased now",
+                status.hosts, status.offers
+            ),
+        ),
         ("leases", counted(&status.leases)),
         ("renters", status.renters.to_string()),
         ("journal", format!("{} events", status.last_event)),
@@ -47,5 +70,9 @@ fn counted(counts: &BTreeMap<String, u64>) -> String {
         .filter(|(_, count)| **count > 0)
         .map(|(what, count)| format!("{count} {}", what.replace('_', " ")))
         .collect();
-    if shown.is_empty() { "none".to_owned() } else { shown.join(", ") }
+    if shown.is_empty() {
+        "none".to_owned()
+    } else {
+        shown.join(", ")
+    }
 }

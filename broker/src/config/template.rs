@@ -8,11 +8,20 @@ use protocol::units::Seconds;
 /// The file for a new broker: what was typed, and the defaults for the rest.
 #[must_use]
 pub fn template(init: &Init) -> String {
-    format!("{}{}{}", network_part(init), market_part(init), limits_part())
+    format!(
+        "{}{}{}",
+        network_part(init),
+        market_part(init),
+        limits_part()
+    )
 }
 
 fn network_part(init: &Init) -> String {
-    let listen = if init.listen.is_empty() { list(&DEFAULT_LISTEN) } else { list(&init.listen) };
+    let listen = if init.listen.is_empty() {
+        list(&DEFAULT_LISTEN)
+    } else {
+        list(&init.listen)
+    };
     let metrics = match init.metrics {
         Some(metrics) => format!("metrics = {}", quoted(&metrics.to_string())),
         None => format!("# metrics = {}", quoted(DEFAULT_METRICS)),
@@ -50,13 +59,21 @@ announce = {announce}
 fn market_part(init: &Init) -> String {
     let market = MarketSettings::default();
     let lines: [(&str, Seconds, &str); 10] = [
-        ("accept_within_s", market.accept_within, "A host has so long to accept a lease."),
+        (
+            "accept_within_s",
+            market.accept_within,
+            "A host has so long to accept a lease.",
+        ),
         (
             "suspect_after_s",
             market.suspect_after,
             "A host that is silent for so long is not paid for the silence.",
         ),
-        ("lost_after_s", market.lost_after, "A host that is silent for so long loses its leases."),
+        (
+            "lost_after_s",
+            market.lost_after,
+            "A host that is silent for so long loses its leases.",
+        ),
         (
             "hold_s",
             market.hold,
@@ -68,10 +85,26 @@ fn market_part(init: &Init) -> String {
             market.low_balance,
             "A renter is warned when the money lasts for less than this,",
         ),
-        ("stop_below_s", market.stop_below, "and its leases are stopped when it lasts for less than this."),
-        ("meter_every_s", market.meter_every, "How often a running meter is written to the journal."),
-        ("disk_keep_s", market.disk_keep, "The disk of a stopped lease is kept for so long,"),
-        ("disk_keep_unpaid_s", market.disk_keep_unpaid, "or for so long when the money ran out."),
+        (
+            "stop_below_s",
+            market.stop_below,
+            "and its leases are stopped when it lasts for less than this.",
+        ),
+        (
+            "meter_every_s",
+            market.meter_every,
+            "How often a running meter is written to the journal.",
+        ),
+        (
+            "disk_keep_s",
+            market.disk_keep,
+            "The disk of a stopped lease is kept for so long,",
+        ),
+        (
+            "disk_keep_unpaid_s",
+            market.disk_keep_unpaid,
+            "or for so long when the money ran out.",
+        ),
     ];
     let fee = init.fee_bps.unwrap_or(market.fee.0);
     let mut text = format!(
@@ -117,9 +150,13 @@ pub fn difference(config: &Config, init: &Init) -> Option<&'static str> {
     let other_listen = !init.listen.is_empty() && init.listen != config.listen;
     let other_announce = !init.announce.is_empty() && init.announce != config.announce;
     let other_fee = init.fee_bps.is_some_and(|fee| fee != config.market.fee.0);
-    let other_name = init.name.as_deref().is_some_and(|name| name != config.name.as_str());
-    let other_metrics =
-        init.metrics.is_some_and(|metrics| MetricsAddress::At(metrics) != config.metrics);
+    let other_name = init
+        .name
+        .as_deref()
+        .is_some_and(|name| name != config.name.as_str());
+    let other_metrics = init
+        .metrics
+        .is_some_and(|metrics| MetricsAddress::At(metrics) != config.metrics);
     let flags = [
         (other_listen, "--listen"),
         (other_announce, "--announce"),
@@ -127,7 +164,9 @@ pub fn difference(config: &Config, init: &Init) -> Option<&'static str> {
         (other_name, "--name"),
         (other_metrics, "--metrics"),
     ];
-    flags.into_iter().find_map(|(differs, flag)| differs.then_some(flag))
+    flags
+        .into_iter()
+        .find_map(|(differs, flag)| differs.then_some(flag))
 }
 
 fn quoted(text: &str) -> String {

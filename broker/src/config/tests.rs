@@ -20,7 +20,10 @@ fn parse(text: &str) -> Result<Config, ConfigError> {
 fn check_wrong(text: &str, line: usize, field: &str, says: &str) {
     let message = parse(text).unwrap_err().to_string();
     let start = format!("broker.toml, line {line}, field `{field}`: ");
-    assert!(message.starts_with(&start) && message.contains(says), "{message}");
+    assert!(
+        message.starts_with(&start) && message.contains(says),
+        "{message}"
+    );
 }
 
 #[test]
@@ -30,7 +33,10 @@ fn the_written_file_says_what_the_defaults_are() {
     assert_eq!(written.market, MarketSettings::default());
     assert_eq!(written.market.fee, BasisPoints(300));
     assert_eq!(written.metrics, MetricsAddress::Usual);
-    assert_eq!(written.listen[1].to_string(), "/ip4/0.0.0.0/udp/7700/quic-v1");
+    assert_eq!(
+        written.listen[1].to_string(),
+        "/ip4/0.0.0.0/udp/7700/quic-v1"
+    );
 }
 
 #[test]
@@ -47,22 +53,45 @@ fn what_was_typed_is_in_the_file() {
     assert_eq!(written.name.as_str(), "the \"best\"");
     assert_eq!(written.announce[0].to_string(), "/dns4/b.example/tcp/7700");
     assert_eq!(difference(&written, &typed), None);
-    assert_eq!(difference(&written, &init(&["--fee-bps=200"])), Some("--fee-bps"));
+    assert_eq!(
+        difference(&written, &init(&["--fee-bps=200"])),
+        Some("--fee-bps")
+    );
 }
 
 #[test]
 fn mistakes_are_named_by_line_and_field() {
     check_wrong("name = \"x\"\n\nfee = 3\n", 3, "fee", "unknown field `fee`");
     check_wrong("# rules\nfee_bps = \"3 %\"\n", 2, "fee_bps", "expected u16");
-    check_wrong("hold_s = 60\nfee_bps = 10001\n", 2, "fee_bps", "more than the whole");
+    check_wrong(
+        "hold_s = 60\nfee_bps = 10001\n",
+        2,
+        "fee_bps",
+        "more than the whole",
+    );
     check_wrong("hold_s = -1\n", 1, "hold_s", "-1");
     check_wrong("# x\nlisten = [\"0.0.0.0:7700\"]\n", 2, "listen", "/ip4/");
     check_wrong("listen = []\n", 1, "listen", "at least one");
     check_wrong("metrics = \"0.0.0.0:9640\"\n", 1, "metrics", "no login");
     check_wrong("metrics = \"here\"\n", 1, "metrics", "127.0.0.1:9640");
-    check_wrong("lost_after_s = 10\n", 1, "lost_after_s", "before it is suspect");
+    check_wrong(
+        "lost_after_s = 10\n",
+        1,
+        "lost_after_s",
+        "before it is suspect",
+    );
     check_wrong("stop_below_s = 90\n", 1, "stop_below_s", "suspect_after_s");
-    check_wrong("accept_within_s = 0\n", 1, "accept_within_s", "at least one second");
-    check_wrong("watches = 2000\nrequests_in_flight = 9\n", 2, "requests_in_flight", "2000");
+    check_wrong(
+        "accept_within_s = 0\n",
+        1,
+        "accept_within_s",
+        "at least one second",
+    );
+    check_wrong(
+        "watches = 2000\nrequests_in_flight = 9\n",
+        2,
+        "requests_in_flight",
+        "2000",
+    );
     check_wrong("name = \"a\"\nlisten [\n", 2, "listen [", "");
 }

@@ -82,7 +82,11 @@ impl EventLoop {
 
     fn take(&self, event: NodeEvent, requests: &mut JoinSet<()>) {
         match event {
-            NodeEvent::Request { peer, bytes, responder } => {
+            NodeEvent::Request {
+                peer,
+                bytes,
+                responder,
+            } => {
                 let api = self.api.clone();
                 requests.spawn(async move {
                     let answer = api.answer(peer, &bytes).await;

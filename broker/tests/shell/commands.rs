@@ -4,9 +4,10 @@ use broker::clock::Stopwatch;
 use protocol::ids::RenterId;
 use serde_json::Value;
 use std::fs;
+use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 use tempfile::TempDir;
 
@@ -48,31 +49,68 @@ impl Typed {
     fn new() -> Self {
         let temporary = tempfile::tempdir().unwrap();
         let data = temporary.path().join("broker");
-        Self { _temporary: temporary, data }
+        Self {
+            _temporary: temporary,
+            data,
+        }
     }
 
     /// A folder with a broker of free ports in it.
     fn made() -> Self {
         let typed = Self::new();
-        typed.say(&["init", "--listen", "/ip4/127.0.0.1/tcp/0", "--metrics", "127.0.0.1:0"]).ok();
+        typed
+            .say(&[
+                "init",
+                "--listen",
+                "/ip4/127.0.0.1/tcp/0",
+                "--metrics",
+                "127.0.0.1:0",
+            ])
+            .ok();
         typed
     }
 
     fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_feira-broker"));
-        command.args(words).arg("--data").arg(&self.data).env_remove("FEIRA_BROKER_DATA");
+        command
+            .args(words)
+            .arg("--data")
+            .arg(&self.data)
+            .env_remove("FEIRA_BROKER_DATA");
         command
     }
 
     fn say(&self, words: &[&str]) -> Said {
-        Said::of(&self.command(words).stdin(Stdio::null()).output().unwrap())
+        let mut command = self.command(words);
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut running = Running(command.spawn().unwrap());
+        let since = Stopwatch::start();
+        // What these commands print fits into a pipe.
+        while running.0.try_wait().unwrap().is_none() {
+            assert!(
+                since.elapsed() < PATIENCE,
+                "`{}` did not end",
+                words.join(" ")
+            );
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        Said::of(&mut running.0)
     }
 
     /// Runs it until it says that it is ready; gives the lines of its ready file.
     fn run(&self) -> (Running, Vec<String>) {
         let ready = self.data.join("ready");
         let _ = fs::remove_file(&ready);
-        let words = ["run", "--log-format", "json", "--ready-file", ready.to_str().unwrap()];
+        let words = [
+            "run",
+            "--log-format",
+            "json",
+            "--ready-file",
+            ready.to_str().unwrap(),
+        ];
         let child = self.command(&words).stderr(Stdio::null()).spawn().unwrap();
         let running = Running(child);
         let since = Stopwatch::start();
@@ -87,11 +125,24 @@ impl Typed {
 }
 
 impl Said {
-    fn of(output: &Output) -> Self {
+    fn of(ended: &mut Child) -> Self {
+        let (mut out, mut err) = (String::new(), String::new());
+        ended
+            .stdout
+            .take()
+            .unwrap()
+            .read_to_string(&mut out)
+            .unwrap();
+        ended
+            .stderr
+            .take()
+            .unwrap()
+            .read_to_string(&mut err)
+            .unwrap();
         Self {
-            code: output.status.code().unwrap_or(-1),
-            out: String::from_utf8_lossy(&output.stdout).into_owned(),
-            err: String::from_utf8_lossy(&output.stderr).into_owned(),
+            code: ended.wait().unwrap().code().unwrap_or(-1),
+            out,
+            err,
         }
     }
 
@@ -121,46 +172,103 @@ fn mode(path: &Path) -> u32 {
 #[test]
 fn init_makes_what_is_missing_and_keeps_what_is_there() {
     let typed = Typed::new();
-    let first = typed.say(&["init", "--name", "eu1", "--listen", "/ip4/192.0.2.7/tcp/7700"]).ok();
-    assert!(first.out.contains("/ip4/192.0.2.7/tcp/7700/p2p/12D3KooW"), "{}", first.out);
+    let first = typed
+        .say(&[
+            "init",
+            "--name",
+            "eu1",
+            "--listen",
+            "/ip4/192.0.2.7/tcp/7700",
+        ])
+        .ok();
+    assert!(
+        first.out.contains("/ip4/192.0.2.7/tcp/7700/p2p/12D3KooW"),
+        "{}",
+        first.out
+    );
     let key = typed.data.join("identity.key");
-    assert_eq!((mode(&typed.data), mode(&key), mode(&typed.data.join("broker.toml"))), (0o700, 0o600, 0o600));
-    let (key_before, toml_before) = (fs::read(&key).unwrap(), fs::read(typed.data.join("broker.toml")).unwrap());
+    assert_eq!(
+        (
+            mode(&typed.data),
+            mode(&key),
+            mode(&typed.data.join("broker.toml"))
+        ),
+        (0o700, 0o600, 0o600)
+    );
+    let (key_before, toml_before) = (
+        fs::read(&key).unwrap(),
+        fs::read(typed.data.join("broker.toml")).unwrap(),
+    );
     let again = typed.say(&["init", "--json"]).ok().json();
-    assert_eq!((&again["key_made"], &again["config_made"]), (&Value::Bool(false), &Value::Bool(false)));
+    assert_eq!(
+        (&again["key_made"], &again["config_made"]),
+        (&Value::Bool(false), &Value::Bool(false))
+    );
     assert!(first.out.contains(again["broker"].as_str().unwrap()));
-    typed.say(&["init", "--fee-bps", "200"]).code(0, "says otherwise than --fee-bps");
+    typed
+        .say(&["init", "--fee-bps", "200"])
+        .code(0, "says otherwise than --fee-bps");
     assert_eq!(typed.say(&["init", "--if-missing"]).ok().out, "");
     assert_eq!(fs::read(&key).unwrap(), key_before);
-    assert_eq!(fs::read(typed.data.join("broker.toml")).unwrap(), toml_before);
+    assert_eq!(
+        fs::read(typed.data.join("broker.toml")).unwrap(),
+        toml_before
+    );
 }
 
 #[test]
 fn a_broker_that_runs_answers_its_operator() {
     let typed = Typed::made();
     let (running, ready) = typed.run();
-    assert!(ready[0].starts_with("/ip4/127.0.0.1/tcp/") && ready[0].contains("/p2p/12D3KooW"), "{ready:?}");
-    assert!(ready[1].starts_with("http://127.0.0.1:") && ready[1].ends_with("/metrics"), "{ready:?}");
+    assert!(
+        ready[0].starts_with("/ip4/127.0.0.1/tcp/") && ready[0].contains("/p2p/12D3KooW"),
+        "{ready:?}"
+    );
+    assert!(
+        ready[1].starts_with("http://127.0.0.1:") && ready[1].ends_with("/metrics"),
+        "{ready:?}"
+    );
     let status = typed.say(&["status", "--json"]).ok().json();
-    assert_eq!(status["status"]["addresses"][0].as_str(), Some(ready[0].as_str()));
+    assert_eq!(
+        status["status"]["addresses"][0].as_str(),
+        Some(ready[0].as_str())
+    );
     assert!(typed.say(&["status"]).ok().out.contains("connections 0"));
 
     let renter = RenterId::from_bytes([7; 32]).to_string();
     let id = protocol::ids::DepositId::from_bytes([9; 16]).to_string();
     for _ in 0..2 {
-        typed.say(&["deposit", &renter, "10.25", "--id", &id]).code(0, "$10.25 available");
+        typed
+            .say(&["deposit", &renter, "10.25", "--id", &id])
+            .code(0, "$10.25 available");
     }
-    typed.say(&["deposit", &renter, "0.75"]).code(0, "$11.00 available");
-    typed.say(&["deposit", &renter, "0"]).code(2, "more than nothing");
-    typed.say(&["deposit", &renter[..9], "1"]).code(2, "not a whole renter");
+    typed
+        .say(&["deposit", &renter, "0.75"])
+        .code(0, "$11.00 available");
+    typed
+        .say(&["deposit", &renter, "0"])
+        .code(2, "more than nothing");
+    typed
+        .say(&["deposit", &renter[..9], "1"])
+        .code(2, "not a whole renter");
     let accounts = typed.say(&["accounts", "--json"]).ok().json();
-    assert_eq!(accounts["items"][0]["renter"].as_str(), Some(renter.as_str()));
-    assert_eq!(accounts["items"][0]["available_usd"].as_str(), Some("11.000000"));
+    assert_eq!(
+        accounts["items"][0]["renter"].as_str(),
+        Some(renter.as_str())
+    );
+    assert_eq!(
+        accounts["items"][0]["available_usd"].as_str(),
+        Some("11.000000")
+    );
     assert!(typed.say(&["accounts"]).ok().out.contains("$11.00"));
-    assert_eq!(typed.say(&["hosts", "--json"]).ok().json()["items"], serde_json::json!([]));
+    assert_eq!(
+        typed.say(&["hosts", "--json"]).ok().json()["items"],
+        serde_json::json!([])
+    );
     typed.say(&["hosts"]).code(0, "no host is heard");
     typed.say(&["leases", "--all"]).code(0, "no lease");
     typed.say(&["ledger", "check"]).code(0, "the books balance");
+    typed.say(&["replay"]).code(0, "the books balance");
     typed.say(&["doctor"]).code(0, "0 failed");
 
     assert_eq!(running.terminate(), Some(0));
@@ -168,7 +276,10 @@ fn a_broker_that_runs_answers_its_operator() {
     typed.say(&["status"]).code(8, "feira-broker run --data");
     typed.say(&["deposit", &renter, "1"]).code(8, "--id t-");
     let books = typed.say(&["ledger", "check", "--json"]).ok().json();
-    assert_eq!(books["ledger"]["by_kind_usd"]["renter-available"].as_str(), Some("11.000000"));
+    assert_eq!(
+        books["ledger"]["by_kind_usd"]["renter-available"].as_str(),
+        Some("11.000000")
+    );
 }
 
 #[test]
@@ -205,7 +316,11 @@ fn a_backup_is_whole_and_overwrites_nothing() {
     let restored = Typed::new();
     fs::create_dir(&restored.data).unwrap();
     fs::set_permissions(&restored.data, fs::Permissions::from_mode(0o700)).unwrap();
-    for (from, to) in [("identity.key", "identity.key"), ("broker.toml", "broker.toml"), ("copy.db", "journal.db")] {
+    for (from, to) in [
+        ("identity.key", "identity.key"),
+        ("broker.toml", "broker.toml"),
+        ("copy.db", "journal.db"),
+    ] {
         fs::copy(typed.data.join(from), restored.data.join(to)).unwrap();
     }
     let (_running, _) = restored.run();
@@ -226,14 +341,28 @@ fn what_is_in_the_way_is_named() {
     let listen = format!("/ip4/127.0.0.1/tcp/{port}");
     other.say(&["init", "--listen", &listen]).ok();
     other.say(&["run"]).code(1, port);
-    other.say(&["doctor"]).code(1, "cannot be listened at");
-    let page = ready[1].trim_start_matches("http://").trim_end_matches("/metrics");
+    other.say(&["doctor"]).code(1, "cannot listen on");
+    let page = ready[1]
+        .trim_start_matches("http://")
+        .trim_end_matches("/metrics");
     let third = Typed::new();
-    third.say(&["init", "--listen", "/ip4/127.0.0.1/tcp/0", "--metrics", page]).ok();
+    third
+        .say(&[
+            "init",
+            "--listen",
+            "/ip4/127.0.0.1/tcp/0",
+            "--metrics",
+            page,
+        ])
+        .ok();
     third.say(&["run"]).code(1, page);
     drop(running);
 
-    fs::set_permissions(typed.data.join("identity.key"), fs::Permissions::from_mode(0o644)).unwrap();
+    fs::set_permissions(
+        typed.data.join("identity.key"),
+        fs::Permissions::from_mode(0o644),
+    )
+    .unwrap();
     typed.say(&["run"]).code(4, "chmod 0600");
     typed.say(&["doctor"]).code(1, "chmod 0600");
 }
@@ -244,7 +373,10 @@ fn wrong_settings_are_named_by_line_and_field() {
     let toml = typed.data.join("broker.toml");
     let good = fs::read_to_string(&toml).unwrap();
     fs::write(&toml, format!("fee_pbs = 3\n{good}")).unwrap();
-    typed.say(&["run"]).code(2, "broker.toml, line 1, field `fee_pbs`: unknown field `fee_pbs`");
+    typed.say(&["run"]).code(
+        2,
+        "broker.toml, line 1, field `fee_pbs`: unknown field `fee_pbs`",
+    );
     typed.say(&["status"]).code(2, "line 1");
     typed.say(&["doctor"]).code(1, "line 1");
     let error = typed.say(&["run", "--json"]).code(2, "").err;
@@ -253,6 +385,8 @@ fn wrong_settings_are_named_by_line_and_field() {
     let nowhere = Typed::new();
     nowhere.say(&["run"]).code(3, "feira-broker init");
     nowhere.say(&["status"]).code(3, "feira-broker init");
-    nowhere.say(&["backup", "/tmp/never.db"]).code(3, "no journal");
+    nowhere
+        .say(&["backup", "/tmp/never.db"])
+        .code(3, "no journal");
     nowhere.say(&["frobnicate"]).code(2, "unrecognized");
 }

@@ -1,7 +1,7 @@
 //! What is refused on the wire: each reason is said, counted, and ends nothing.
 
-use crate::fake::papers::{order, sign};
 use crate::fake::Party;
+use crate::fake::papers::{order, sign};
 use crate::rental::Market;
 use protocol::ids::{LeaseId, MessageId, PublicKey};
 use protocol::lease::{ContainerState, Meters, Report};
@@ -19,7 +19,11 @@ impl Market {
     /// The refusal of an order that is signed as given.
     async fn refused_order(&self, order: Order, envelope: Envelope) -> Rejection {
         let signed = Signed::sign(order, &self.renter.key, envelope).unwrap();
-        Party::refusal(self.renter.ask(BrokerRequest::Order(signed.signed().clone())).await)
+        Party::refusal(
+            self.renter
+                .ask(BrokerRequest::Order(signed.signed().clone()))
+                .await,
+        )
     }
 
     fn envelope(&self) -> Envelope {
@@ -44,9 +48,19 @@ impl Market {
 async fn bytes_that_are_no_message_are_refused() {
     let market = Market::new("").await;
     let good = message::encode(&BrokerRequest::Info).unwrap();
-    let order = sign(market.good_order(), &market.renter.key, market.renter.broker, market.stand.clock.now());
+    let order = sign(
+        market.good_order(),
+        &market.renter.key,
+        market.renter.broker,
+        market.stand.clock.now(),
+    );
     let order = message::encode(&BrokerRequest::Order(order)).unwrap();
-    let mut bad = vec![Vec::new(), vec![0xff; 40], vec![0; 1000], good[..good.len() - 1].to_vec()];
+    let mut bad = vec![
+        Vec::new(),
+        vec![0xff; 40],
+        vec![0; 1000],
+        good[..good.len() - 1].to_vec(),
+    ];
     bad.push([good.as_slice(), &[0]].concat());
     bad.push([&[9, 0], &good[2..]].concat());
     bad.push(order[..order.len() / 2].to_vec());
@@ -65,7 +79,12 @@ async fn bytes_that_are_no_message_are_refused() {
 async fn signatures_that_do_not_hold_are_refused() {
     let market = Market::new("").await;
     let now = market.stand.clock.now();
-    let signed = sign(market.good_order(), &market.renter.key, market.renter.broker, now);
+    let signed = sign(
+        market.good_order(),
+        &market.renter.key,
+        market.renter.broker,
+        now,
+    );
     // The last byte of the message is the last of the signature.
     let mut forged = message::encode(&BrokerRequest::Order(signed.clone())).unwrap();
     *forged.last_mut().unwrap() ^= 1;
@@ -90,21 +109,38 @@ async fn signatures_that_do_not_hold_are_refused() {
 async fn statements_for_others_and_for_other_times_are_refused() {
     let market = Market::new("").await;
     for audience in [ANYONE, PublicKey::from_bytes([9; 32])] {
-        let envelope = Envelope { audience, ..market.envelope() };
-        assert_eq!(market.refused_order(market.good_order(), envelope).await, Rejection::WrongAudience);
+        let envelope = Envelope {
+            audience,
+            ..market.envelope()
+        };
+        assert_eq!(
+            market.refused_order(market.good_order(), envelope).await,
+            Rejection::WrongAudience
+        );
     }
     assert_eq!(market.stand.refused("wrong_audience").await, 2);
     let now = market.stand.clock.now();
     let hour = Millis(3_600_000);
     let envelopes = [
         // A clock that is an hour off, either way; and one that never expires.
-        Envelope { issued: now.before(hour), ..market.envelope() },
-        Envelope { issued: now.after(hour), ..market.envelope() },
-        Envelope { validity: Seconds(301), ..market.envelope() },
+        Envelope {
+            issued: now.before(hour),
+            ..market.envelope()
+        },
+        Envelope {
+            issued: now.after(hour),
+            ..market.envelope()
+        },
+        Envelope {
+            validity: Seconds(301),
+            ..market.envelope()
+        },
     ];
     for envelope in envelopes {
         let refused = market.refused_order(market.good_order(), envelope).await;
-        let Rejection::NotNow { now: said, .. } = refused else { panic!("{refused:?}") };
+        let Rejection::NotNow { now: said, .. } = refused else {
+            panic!("{refused:?}")
+        };
         // The broker says what its own clock says.
         assert!(said >= now && said < now.after(Millis(60_000)));
     }
@@ -121,9 +157,17 @@ async fn a_message_id_is_good_for_one_statement() {
     let lease = Party::view(market.renter.ask(ask.clone()).await).id;
     // Byte for byte the same: the same answer.
     assert_eq!(Party::view(market.renter.ask(ask).await).id, lease);
-    let command = LeaseCommand { lease, action: LeaseAction::End };
+    let command = LeaseCommand {
+        lease,
+        action: LeaseAction::End,
+    };
     let second = Signed::sign(command, &market.renter.key, envelope).unwrap();
-    let refused = Party::refusal(market.renter.ask(BrokerRequest::Command(second.signed().clone())).await);
+    let refused = Party::refusal(
+        market
+            .renter
+            .ask(BrokerRequest::Command(second.signed().clone()))
+            .await,
+    );
     assert_eq!(refused, Rejection::Replayed);
     assert_eq!(market.stand.refused("replayed").await, 1);
     market.still_serves().await;
@@ -140,26 +184,59 @@ async fn what_the_market_refuses_is_counted_by_its_reason() {
     };
     let dear = order(|order| order.price_max = PricePerHour(1_000_000));
     let refused = Party::refusal(market.renter.order(dear, now).await);
-    assert!(matches!(refused, Rejection::PriceAboveLimit { price: MicroUsd(3_600_000), .. }), "{refused:?}");
+    assert!(
+        matches!(
+            refused,
+            Rejection::PriceAboveLimit {
+                price: MicroUsd(3_600_000),
+                ..
+            }
+        ),
+        "{refused:?}"
+    );
     let large = order(|order| order.disk = Bytes::from_gb(500));
     let refused = Party::refusal(market.renter.order(large, now).await);
-    assert!(matches!(refused, Rejection::DiskTooLarge { .. }), "{refused:?}");
+    assert!(
+        matches!(refused, Rejection::DiskTooLarge { .. }),
+        "{refused:?}"
+    );
     let gone = order(|order| order.offer = protocol::ids::OfferId::from_bytes([3; 16]));
-    assert_eq!(Party::refusal(market.renter.order(gone, now).await), Rejection::OfferGone);
+    assert_eq!(
+        Party::refusal(market.renter.order(gone, now).await),
+        Rejection::OfferGone
+    );
     let changed = order(|order| order.terms = protocol::ids::Digest::from_bytes([3; 32]));
-    assert_eq!(Party::refusal(market.renter.order(changed, now).await), Rejection::OfferChanged);
+    assert_eq!(
+        Party::refusal(market.renter.order(changed, now).await),
+        Rejection::OfferChanged
+    );
     let poor = Party::renter(&market.stand).await;
     let refused = Party::refusal(poor.order(market.good_order(), now).await);
     let needed = MicroUsd(3_600_000);
-    assert_eq!(refused, Rejection::NotEnoughMoney { available: MicroUsd::ZERO, needed });
+    assert_eq!(
+        refused,
+        Rejection::NotEnoughMoney {
+            available: MicroUsd::ZERO,
+            needed
+        }
+    );
 
     let lease = market.order("mine").await.id;
     // Another renter, and another host, have nothing to say about it.
-    assert_eq!(Party::refusal(poor.ask(BrokerRequest::Lease(lease)).await), Rejection::UnknownLease);
-    assert_eq!(Party::refusal(poor.command(lease, LeaseAction::End, now).await), Rejection::UnknownLease);
+    assert_eq!(
+        Party::refusal(poor.ask(BrokerRequest::Lease(lease)).await),
+        Rejection::UnknownLease
+    );
+    assert_eq!(
+        Party::refusal(poor.command(lease, LeaseAction::End, now).await),
+        Rejection::UnknownLease
+    );
     let refused = report_of_a_stranger(&poor, lease, now).await;
     assert_eq!(refused, Rejection::UnknownLease);
-    assert_eq!(market.renter.lease(lease).await.phase, protocol::lease::Phase::Offered);
+    assert_eq!(
+        market.renter.lease(lease).await.phase,
+        protocol::lease::Phase::Offered
+    );
     let taken = Party::refusal(market.renter.order(market.good_order(), now).await);
     assert_eq!(taken, Rejection::OfferTaken);
     for (reason, count) in [
@@ -173,7 +250,13 @@ async fn what_the_market_refuses_is_counted_by_its_reason() {
     ] {
         assert_eq!(market.stand.refused(reason).await, count, "{reason}");
     }
-    assert_eq!(market.stand.metric("broker_matches_total{result=\"matched\"}").await, 1);
+    assert_eq!(
+        market
+            .stand
+            .metric("broker_matches_total{result=\"matched\"}")
+            .await,
+        1
+    );
 }
 
 async fn report_of_a_stranger(stranger: &Party, lease: LeaseId, now: Timestamp) -> Rejection {

@@ -34,7 +34,7 @@ pub(crate) async fn run(context: &Context, arguments: &RentArgs) -> Result<Exit,
     let wish = Wish::of(context, arguments)?;
     context.identity()?;
     context.settings.brokers()?;
-    let typed = orders::fingerprint(arguments);
+    let typed = orders::fingerprint(&wanted(arguments));
     let folder = context.settings.folders.state.join("orders");
     if !arguments.dry_run
         && let Some(pending) = Pending::left_behind(&folder, typed, context.now())?
@@ -60,6 +60,13 @@ pub(crate) async fn run(context: &Context, arguments: &RentArgs) -> Result<Exit,
     }
     let placed = place::place(context, &wish, &offered, &folder, typed, arguments.yes).await?;
     start::finish(context, placed, arguments.detach).await
+}
+
+/// What makes two command lines the same wish: not how the outcome is waited for or agreed to.
+fn wanted(arguments: &RentArgs) -> impl std::fmt::Debug {
+    let what = (&arguments.filter, &arguments.image, &arguments.command, &arguments.entrypoint);
+    let how = (arguments.budget, arguments.duration_max(), &arguments.name, &arguments.env);
+    (what, how)
 }
 
 /// What can be rented, best first.

@@ -134,9 +134,9 @@ impl From<IdentityError> for Failure {
 
 fn clocks_differ(detail: &str, ours: Timestamp, theirs: Timestamp) -> Failure {
     let apart = ours.since(theirs).0.max(theirs.since(ours).0);
-    let side = if ours > theirs { "ahead of" } else { "behind" };
+    let side = if ours > theirs { "ahead" } else { "behind" };
     let what = format!(
-        "this machine's clock says {}, the broker's says {}: {} {side} it ({detail})",
+        "this machine's clock says {}, the broker's says {}: {} {side} ({detail})",
         clock_time(ours),
         clock_time(theirs),
         protocol::units::Millis(apart).seconds(),

@@ -7,11 +7,11 @@ use crate::admin::wire::{AdminReply, AdminRequest, Status};
 use crate::clock::Clock;
 use crate::commands::Place;
 use crate::config::Config;
+use crate::ports::check_free;
 use crate::store;
 use protocol::ids::BrokerId;
 use protocol::net::{Identity, Multiaddr};
 use protocol::units::{Bytes, Timestamp};
-use std::net::{SocketAddr, TcpListener, UdpSocket};
 
 /// Below this the journal may not last for long.
 const DISK_FREE_MIN: Bytes = Bytes(1_000_000_000);
@@ -26,7 +26,11 @@ pub(super) fn all(place: &Place) -> Vec<Check> {
     if place.folder.journal().exists() {
         checks.extend(journal(place));
     } else {
-        checks.push(Check::warn("journal", "none yet", format!("it is made by: {}", place.command("run"))));
+        checks.push(Check::warn(
+            "journal",
+            "none yet",
+            format!("it is made by: {}", place.command("run")),
+        ));
     }
     checks.push(disk(place));
     checks.push(clock());
@@ -37,7 +41,10 @@ pub(super) fn all(place: &Place) -> Vec<Check> {
     checks.push(match running {
         Ok(status) => Check::ok(
             "running",
-            format!("process {}, {} hosts, {} offers", status.pid, status.hosts, status.offers),
+            format!(
+                "process {}, {} hosts, {} offers",
+                status.pid, status.hosts, status.offers
+            ),
         ),
         Err(check) => check,
     });
@@ -46,16 +53,20 @@ pub(super) fn all(place: &Place) -> Vec<Check> {
 
 fn settings(place: &Place, config: &Result<Config, crate::config::ConfigError>) -> Check {
     match config {
-        Ok(_) => Check::ok("settings", format!("{}, no unknown fields", place.folder.config().display())),
+        Ok(_) => Check::ok(
+            "settings",
+            format!("{}, no unknown fields", place.folder.config().display()),
+        ),
         Err(error) => Check::failed("settings", place.config_failed(error)),
     }
 }
 
 fn key(place: &Place) -> Check {
     match Identity::load(&place.folder.key()) {
-        Ok(identity) => {
-            Check::ok("key", format!("{}, closed to others", BrokerId::from(identity.public())))
-        }
+        Ok(identity) => Check::ok(
+            "key",
+            format!("{}, closed to others", BrokerId::from(identity.public())),
+        ),
         Err(error) => Check::failed("key", place.identity_failed(&error)),
     }
 }
@@ -66,9 +77,16 @@ fn journal(place: &Place) -> Vec<Check> {
         Err(error) => return vec![Check::failed("journal", place.store_failed(&error))],
     };
     let size = std::fs::metadata(place.folder.journal()).map_or(0, |metadata| metadata.len());
-    let journal = format!("{} events, {}, read from the first to the last", report.last_event, Bytes(size));
+    let journal = format!(
+        "{} events, {}, read from the first to the last",
+        report.last_event,
+        Bytes(size)
+    );
     let ledger = if report.problems.is_empty() {
-        Check::ok("ledger", "the sum of all entries is zero, no balance is below it")
+        Check::ok(
+            "ledger",
+            "the sum of all entries is zero, no balance is below it",
+        )
     } else {
         let fix = "stop the broker, keep a copy of the folder, and go back to the last backup";
         Check::fail("ledger", report.problems.join("; "), fix)
@@ -81,18 +99,30 @@ fn disk(place: &Place) -> Check {
         Ok(found) => {
             let free = Bytes(found.f_bavail.saturating_mul(found.f_frsize));
             if free < DISK_FREE_MIN {
-                return Check::fail("disk", format!("{free} free"), "make room: a broker whose disk is full stops");
+                return Check::fail(
+                    "disk",
+                    format!("{free} free"),
+                    "make room: a broker whose disk is full stops",
+                );
             }
             Check::ok("disk", format!("{free} free"))
         }
-        Err(error) => Check::fail("disk", format!("not found out: {error}"), place.command("init")),
+        Err(error) => Check::fail(
+            "disk",
+            format!("not found out: {error}"),
+            place.command("init"),
+        ),
     }
 }
 
 fn clock() -> Check {
     let now = Clock::system().now();
     if now < EARLIEST {
-        return Check::fail("clock", local(now), "set the clock: timedatectl set-ntp true");
+        return Check::fail(
+            "clock",
+            local(now),
+            "set the clock: timedatectl set-ntp true",
+        );
     }
     Check::ok("clock", local(now))
 }
@@ -103,10 +133,19 @@ fn reach(config: &Config) -> Check {
         let text = address.to_string();
         text.starts_with("/ip4/127.") || text.starts_with("/ip6/::1/")
     };
-    let shown = if config.announce.is_empty() { &config.listen } else { &config.announce };
+    let shown = if config.announce.is_empty() {
+        &config.listen
+    } else {
+        &config.announce
+    };
     if shown.iter().all(own) {
-        let fix = "set `listen` to /ip4/0.0.0.0/tcp/7700, or `announce` to the address that others dial";
-        return Check::warn("reach", "only programs on this machine can reach the broker", fix);
+        let fix =
+            "set `listen` to /ip4/0.0.0.0/tcp/7700, or `announce` to the address that others dial";
+        return Check::warn(
+            "reach",
+            "only programs on this machine can reach the broker",
+            fix,
+        );
     }
     let list: Vec<String> = shown.iter().map(ToString::to_string).collect();
     Check::ok("reach", list.join(", "))
@@ -117,46 +156,34 @@ fn ports(config: &Config, is_running: bool) -> Option<Check> {
     if is_running {
         return None;
     }
-    for address in &config.listen {
-        let Some((protocol, socket)) = socket_of(address) else { continue };
-        let bound = match protocol {
-            Protocol::Tcp => TcpListener::bind(socket).map(drop),
-            Protocol::Udp => UdpSocket::bind(socket).map(drop),
-        };
-        if let Err(error) = bound {
-            let fix = format!("stop the program that has it (ss -lnp | grep {}), or change `listen`", socket.port());
-            return Some(Check::fail("ports", format!("{address} cannot be listened at: {error}"), fix));
+    Some(match check_free(&config.listen) {
+        Ok(()) => Check::ok("ports", "free"),
+        Err(taken) => {
+            let fix = format!(
+                "stop the program that has it (ss -lnp | grep {}), or change `listen`",
+                taken.port
+            );
+            Check::fail("ports", taken.to_string(), fix)
         }
-    }
-    Some(Check::ok("ports", "free"))
-}
-
-enum Protocol {
-    Tcp,
-    Udp,
-}
-
-/// `/ip4/A/tcp/P` and the like; a name is not looked up.
-fn socket_of(address: &Multiaddr) -> Option<(Protocol, SocketAddr)> {
-    let text = address.to_string();
-    let mut parts = text.split('/').skip(1);
-    let (_, ip, protocol, port) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
-    let socket = SocketAddr::new(ip.parse().ok()?, port.parse().ok()?);
-    match protocol {
-        "tcp" => Some((Protocol::Tcp, socket)),
-        "udp" => Some((Protocol::Udp, socket)),
-        _ => None,
-    }
+    })
 }
 
 fn running(place: &Place) -> Result<Status, Check> {
-    let socket = place.socket().map_err(|failure| Check::failed("running", failure))?;
+    let socket = place
+        .socket()
+        .map_err(|failure| Check::failed("running", failure))?;
     match ask(&socket, &AdminRequest::Status) {
         Ok(AdminReply::Status(status)) => Ok(*status),
-        Ok(_) => Err(Check::fail("running", "another version of the program", "start it again")),
-        Err(AskError::NotRunning { .. }) => {
-            Err(Check::warn("running", "no", format!("start it: {}", place.command("run"))))
-        }
+        Ok(_) => Err(Check::fail(
+            "running",
+            "another version of the program",
+            "start it again",
+        )),
+        Err(AskError::NotRunning { .. }) => Err(Check::warn(
+            "running",
+            "no",
+            format!("start it: {}", place.command("run")),
+        )),
         Err(error) => Err(Check::failed("running", place.ask_failed(&error))),
     }
 }

@@ -39,15 +39,24 @@ impl Stand {
         let text = format!("listen = [\"/ip4/127.0.0.1/tcp/0\"]\n{settings}\n");
         let mut config = Config::parse(&folder.config(), &text).unwrap();
         config.metrics = MetricsAddress::At("127.0.0.1:0".parse().unwrap());
-        let mut stand =
-            Self { folder, config, clock: Clock::system(), server: None, _temporary: temporary };
+        let mut stand = Self {
+            folder,
+            config,
+            clock: Clock::system(),
+            server: None,
+            _temporary: temporary,
+        };
         stand.start().await;
         stand
     }
 
     pub(crate) async fn start(&mut self) {
         let (folder, config) = (self.folder.clone(), self.config.clone());
-        let options = Options { folder, config, clock: self.clock.clone() };
+        let options = Options {
+            folder,
+            config,
+            clock: self.clock.clone(),
+        };
         self.server = Some(Server::start(options).await.unwrap());
     }
 
@@ -72,7 +81,8 @@ impl Stand {
         use tokio::io::{AsyncReadExt, AsyncWriteExt};
         let address = self.server().metrics_address();
         let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
-        let request = format!("GET {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n");
+        let request =
+            format!("GET {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n");
         stream.write_all(request.as_bytes()).await.unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).await.unwrap();
@@ -83,17 +93,23 @@ impl Stand {
     /// The value of a metric's line, by all that stands before it; zero when it is not there.
     pub(crate) async fn metric(&self, line: &str) -> i64 {
         let (_, body) = self.page("/metrics").await;
-        let found = body.lines().find_map(|l| l.strip_prefix(line)?.strip_prefix(' ')?.parse().ok());
+        let found = body
+            .lines()
+            .find_map(|l| l.strip_prefix(line)?.strip_prefix(' ')?.parse().ok());
         found.unwrap_or(0)
     }
 
     /// How often requests were refused for this reason.
     pub(crate) async fn refused(&self, reason: &str) -> i64 {
-        self.metric(&format!("broker_refusals_total{{reason=\"{reason}\"}}")).await
+        self.metric(&format!("broker_refusals_total{{reason=\"{reason}\"}}"))
+            .await
     }
 
     /// Asks over the operator's socket.
-    pub(crate) async fn operate(&self, request: broker::admin::wire::AdminRequest) -> broker::admin::wire::AdminReply {
+    pub(crate) async fn operate(
+        &self,
+        request: broker::admin::wire::AdminRequest,
+    ) -> broker::admin::wire::AdminReply {
         let socket = self.server().admin_socket().to_owned();
         let asking = move || broker::admin::ask::ask(&socket, &request).unwrap();
         tokio::task::spawn_blocking(asking).await.unwrap()
@@ -131,21 +147,35 @@ pub(crate) struct Party {
 }
 
 impl Party {
-    pub(crate) async fn new(seed: [u8; 32], config: NodeConfig, stand: &Stand) -> (Self, NodeEvents) {
+    pub(crate) async fn new(
+        seed: [u8; 32],
+        config: NodeConfig,
+        stand: &Stand,
+    ) -> (Self, NodeEvents) {
         let key = SigningKey::from_bytes(&seed);
-        let (node, events) =
-            Node::start(&Identity::from_signing_key(key.clone()), config).await.unwrap();
-        let party = Self { key, node, broker: stand.id().into() };
+        let (node, events) = Node::start(&Identity::from_signing_key(key.clone()), config)
+            .await
+            .unwrap();
+        let party = Self {
+            key,
+            node,
+            broker: stand.id().into(),
+        };
         party.connect(stand).await;
         (party, events)
     }
 
     pub(crate) async fn renter(stand: &Stand) -> Self {
-        Self::new(rand::random(), NodeConfig::renter(), stand).await.0
+        Self::new(rand::random(), NodeConfig::renter(), stand)
+            .await
+            .0
     }
 
     pub(crate) async fn connect(&self, stand: &Stand) {
-        self.node.connect(stand.id().into(), stand.addresses(), DEADLINE).await.unwrap();
+        self.node
+            .connect(stand.id().into(), stand.addresses(), DEADLINE)
+            .await
+            .unwrap();
     }
 
     pub(crate) fn public(&self) -> PublicKey {
@@ -172,19 +202,27 @@ impl Party {
     }
 
     pub(crate) async fn ask_bytes(&self, bytes: Vec<u8>) -> BrokerReply {
-        let answer = self.node.request(self.broker, bytes, DEADLINE).await.unwrap();
+        let answer = self
+            .node
+            .request(self.broker, bytes, DEADLINE)
+            .await
+            .unwrap();
         message::decode(&answer).unwrap()
     }
 
     #[track_caller]
     pub(crate) fn refusal(reply: BrokerReply) -> Rejection {
-        let BrokerReply::Refused(rejection) = reply else { panic!("not refused: {reply:?}") };
+        let BrokerReply::Refused(rejection) = reply else {
+            panic!("not refused: {reply:?}")
+        };
         rejection
     }
 
     #[track_caller]
     pub(crate) fn view(reply: BrokerReply) -> LeaseView {
-        let BrokerReply::Lease(view) = reply else { panic!("not a lease: {reply:?}") };
+        let BrokerReply::Lease(view) = reply else {
+            panic!("not a lease: {reply:?}")
+        };
         *view
     }
 
@@ -193,11 +231,19 @@ impl Party {
     }
 
     /// Waits, by long polls, until the lease is as wanted.
-    pub(crate) async fn watch_until(&self, lease: LeaseId, wanted: impl Fn(&LeaseView) -> bool) -> LeaseView {
+    pub(crate) async fn watch_until(
+        &self,
+        lease: LeaseId,
+        wanted: impl Fn(&LeaseView) -> bool,
+    ) -> LeaseView {
         let watching = async {
             let mut seen = 0;
             loop {
-                let request = BrokerRequest::Watch { lease, seen, wait: Seconds(5) };
+                let request = BrokerRequest::Watch {
+                    lease,
+                    seen,
+                    wait: Seconds(5),
+                };
                 let view = Self::view(self.ask(request).await);
                 if wanted(&view) {
                     return view;
@@ -205,7 +251,9 @@ impl Party {
                 seen = view.revision;
             }
         };
-        tokio::time::timeout(Duration::from_secs(15), watching).await.expect("the lease in time")
+        tokio::time::timeout(Duration::from_secs(15), watching)
+            .await
+            .expect("the lease in time")
     }
 }
 
@@ -222,11 +270,19 @@ impl FakeHost {
         let (sender, goals) = mpsc::channel(1024);
         let mut tasks = JoinSet::new();
         tasks.spawn(note_goals(events, sender));
-        Self { party, goals, _tasks: tasks }
+        Self {
+            party,
+            goals,
+            _tasks: tasks,
+        }
     }
 
     /// The next goal of `broker` that is as wanted.
-    pub(crate) async fn goal_of(&mut self, broker: BrokerId, wanted: impl Fn(&Goal) -> bool) -> Goal {
+    pub(crate) async fn goal_of(
+        &mut self,
+        broker: BrokerId,
+        wanted: impl Fn(&Goal) -> bool,
+    ) -> Goal {
         let waiting = async {
             loop {
                 let (from, goal) = self.goals.recv().await.expect("a running host");
@@ -235,7 +291,9 @@ impl FakeHost {
                 }
             }
         };
-        tokio::time::timeout(DEADLINE, waiting).await.expect("a goal in time")
+        tokio::time::timeout(DEADLINE, waiting)
+            .await
+            .expect("a goal in time")
     }
 
     pub(crate) async fn goal(&mut self, wanted: impl Fn(&Goal) -> bool) -> Goal {
@@ -245,7 +303,14 @@ impl FakeHost {
 
 async fn note_goals(mut events: NodeEvents, goals: mpsc::Sender<(PublicKey, Goal)>) {
     while let Some(event) = events.recv().await {
-        let NodeEvent::Request { peer, bytes, responder } = event else { continue };
+        let NodeEvent::Request {
+            peer,
+            bytes,
+            responder,
+        } = event
+        else {
+            continue;
+        };
         let HostRequest::Goal(goal) = message::decode(&bytes).unwrap();
         let _ = responder.reply(message::encode(&HostReply::Noted).unwrap());
         let _ = goals.send((peer, goal)).await;

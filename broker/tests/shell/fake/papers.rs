@@ -5,7 +5,9 @@ use ed25519_dalek::SigningKey;
 use protocol::bounded::{List, Text};
 use protocol::ids::{BootId, BrokerId, LeaseId, MessageId, OrderId, PublicKey};
 use protocol::job::{Job, PinnedImage};
-use protocol::lease::{ContainerState, Goal, Grant, LeaseGoal, Meters, Refusal, RefusalReason, Report};
+use protocol::lease::{
+    ContainerState, Goal, Grant, LeaseGoal, Meters, Refusal, RefusalReason, Report,
+};
 use protocol::machine::{ContainerNetwork, Machine};
 use protocol::message::{Announcement, BrokerReply, BrokerRequest};
 use protocol::offer::{Offer, ResourceName, Share, WHOLE_MACHINE, offer_id};
@@ -17,7 +19,12 @@ use protocol::units::{
 };
 
 /// Signs `body` now.
-pub(crate) fn sign<T: Statement>(body: T, key: &SigningKey, audience: PublicKey, now: Timestamp) -> Signed<T> {
+pub(crate) fn sign<T: Statement>(
+    body: T,
+    key: &SigningKey,
+    audience: PublicKey,
+    now: Timestamp,
+) -> Signed<T> {
     let envelope = Envelope {
         audience,
         message_id: MessageId::from_bytes(rand::random()),
@@ -80,13 +87,27 @@ impl FakeHost {
 
     /// Announces its machine, or nothing, to one of its brokers.
     pub(crate) async fn announce(&self, to: BrokerId, offers: Vec<Offer>, now: Timestamp) {
-        let signed = offers.into_iter().map(|offer| sign(offer, &self.party.key, ANYONE, now));
-        let announcement = Announcement { offers: List::first(signed), addresses: List::default() };
-        let reply = self.party.ask_of(to.into(), BrokerRequest::Announce(announcement)).await;
+        let signed = offers
+            .into_iter()
+            .map(|offer| sign(offer, &self.party.key, ANYONE, now));
+        let announcement = Announcement {
+            offers: List::first(signed),
+            addresses: List::default(),
+        };
+        let reply = self
+            .party
+            .ask_of(to.into(), BrokerRequest::Announce(announcement))
+            .await;
         assert_eq!(reply, BrokerReply::Noted);
     }
 
-    pub(crate) async fn grant(&self, to: BrokerId, goal: &LeaseGoal, epoch: u64, now: Timestamp) -> BrokerReply {
+    pub(crate) async fn grant(
+        &self,
+        to: BrokerId,
+        goal: &LeaseGoal,
+        epoch: u64,
+        now: Timestamp,
+    ) -> BrokerReply {
         let grant = Grant {
             lease: goal.lease,
             order: goal.order.digest(),
@@ -94,27 +115,47 @@ impl FakeHost {
             resources: List::first([(Text::new(WHOLE_MACHINE).unwrap(), epoch)]),
         };
         let signed = sign(grant, &self.party.key, to.into(), now);
-        self.party.ask_of(to.into(), BrokerRequest::Grant(signed)).await
+        self.party
+            .ask_of(to.into(), BrokerRequest::Grant(signed))
+            .await
     }
 
     pub(crate) async fn refuse(&self, to: BrokerId, lease: LeaseId, now: Timestamp) -> BrokerReply {
-        let refusal = Refusal { lease, reason: RefusalReason::Taken };
+        let refusal = Refusal {
+            lease,
+            reason: RefusalReason::Taken,
+        };
         let signed = sign(refusal, &self.party.key, to.into(), now);
-        self.party.ask_of(to.into(), BrokerRequest::Refuse(signed)).await
+        self.party
+            .ask_of(to.into(), BrokerRequest::Refuse(signed))
+            .await
     }
 
     /// Reports a state in run 1, with a meter of `running` milliseconds.
-    pub(crate) async fn report(&self, to: BrokerId, lease: LeaseId, state: ContainerState, running: u64, now: Timestamp) {
+    pub(crate) async fn report(
+        &self,
+        to: BrokerId,
+        lease: LeaseId,
+        state: ContainerState,
+        running: u64,
+        now: Timestamp,
+    ) {
         let report = Report {
             lease,
             sequence: now.0,
             boot: BootId::from_bytes([1; 16]),
             run: 1,
             state,
-            meters: Meters { running: Millis(running), ..Meters::default() },
+            meters: Meters {
+                running: Millis(running),
+                ..Meters::default()
+            },
         };
         let signed = sign(report, &self.party.key, to.into(), now);
-        let reply = self.party.ask_of(to.into(), BrokerRequest::Report(signed)).await;
+        let reply = self
+            .party
+            .ask_of(to.into(), BrokerRequest::Report(signed))
+            .await;
         assert_eq!(reply, BrokerReply::Noted);
     }
 }
@@ -133,7 +174,10 @@ pub(crate) fn order(offer: &Offer, name: &str) -> Order {
         kind: ContractKind::OnDemand,
         name: Text::new(name).unwrap(),
         job: Job {
-            image: PinnedImage { name: Text::new("127.0.0.1:5000/feira-demo").unwrap(), sha256: [7; 32] },
+            image: PinnedImage {
+                name: Text::new("127.0.0.1:5000/feira-demo").unwrap(),
+                sha256: [7; 32],
+            },
             entrypoint: None,
             command: None,
             environment: List::default(),
@@ -152,7 +196,12 @@ impl Party {
         self.ask(BrokerRequest::Order(signed)).await
     }
 
-    pub(crate) async fn command(&self, lease: LeaseId, action: LeaseAction, now: Timestamp) -> BrokerReply {
+    pub(crate) async fn command(
+        &self,
+        lease: LeaseId,
+        action: LeaseAction,
+        now: Timestamp,
+    ) -> BrokerReply {
         let signed = sign(LeaseCommand { lease, action }, &self.key, self.broker, now);
         self.ask(BrokerRequest::Command(signed)).await
     }

@@ -1,0 +1,289 @@
+//! The program with brokers that do as a test says: listing, naming, ending, and what refusals become.
+
+use crate::market::{Broker, Script};
+use crate::program::{Home, Ran};
+use protocol::bounded::Text;
+use protocol::lease::{EndCause, Phase, Problem, ProblemKind, RefusalReason, Stage};
+use protocol::message::Rejection;
+use protocol::order::LeaseAction;
+use protocol::units::{Bytes, MicroUsd, Timestamp};
+use std::error::Error;
+
+type Test = Result<(), Box<dyn Error>>;
+
+/// Nobody listens on port 1.
+const NOBODY: &str =
+    "/ip4/127.0.0.1/tcp/1/p2p/12D3KooWEyoppNCUx8Yx66oV9fJnriXwCcXwDDUA2kj6vnc6iDEp";
+
+/// An image by digest in a registry where nobody answers: taken as it is.
+const IMAGE: &str =
+    "127.0.0.1:1/demo@sha256:0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a";
+
+fn with(broker: &Broker, words: &[&str]) -> Result<Ran, Box<dyn Error>> {
+    let mut all = words.to_vec();
+    let separator = words
+        .iter()
+        .position(|word| *word == "--")
+        .unwrap_or(words.len());
+    all.splice(separator..separator, ["--broker", broker.address.as_str()]);
+    Home::with_key()?.run(&all)
+}
+
+fn three() -> Script {
+    Script {
+        leases: vec![
+            ("calm-heron", Phase::Running),
+            ("calm-horse", Phase::Running),
+            ("old-otter", Phase::Closed(EndCause::Budget)),
+        ],
+        ..Script::default()
+    }
+}
+
+#[test]
+fn leases_are_listed_for_people_and_programs() -> Test {
+    let broker = Broker::start(1, three())?;
+    let json = with(&broker, &["ls", "--json"])?.json()?;
+    assert_eq!(json["schema"], "feira.leases/1");
+    assert_eq!(json["items"].as_array().map(Vec::len), Some(3));
+    let heron = with(&broker, &["show", "calm-heron", "--json"])?.json()?;
+    assert_eq!(heron["schema"], "feira.lease/1");
+    assert_eq!(heron["state"], "running");
+    // $0.40 and 10 GB × $0.10 / 720 h = $0.001388.
+    assert_eq!(heron["price_usd_per_hour"], "0.401388");
+    assert_eq!(heron["reason"], serde_json::Value::Null);
+    let table = with(&broker, &["ls"])?;
+    assert!(
+        table.answer.starts_with("NAME        ID          STATE"),
+        "{table:?}"
+    );
+    assert!(
+        table.answer.lines().all(|line| line.chars().count() <= 100),
+        "{table:?}"
+    );
+    let ids = with(&broker, &["ls", "-o", "id"])?.answer;
+    assert!(
+        ids.lines().all(|id| id.starts_with("l-") && id.len() == 28),
+        "{ids}"
+    );
+    Ok(())
+}
+
+#[test]
+fn names_that_mean_nothing_or_too_much_are_refused() -> Test {
+    let broker = Broker::start(1, three())?;
+    let ambiguous = with(&broker, &["show", "calm"])?;
+    assert_eq!(ambiguous.code, Some(2), "{ambiguous:?}");
+    assert!(ambiguous.errors.contains("E0207") && ambiguous.errors.contains("calm-horse"));
+    let unknown = with(&broker, &["show", "calm-heon"])?;
+    assert_eq!(unknown.code, Some(3), "{unknown:?}");
+    assert!(
+        unknown.errors.contains("is running: 'calm-heron'"),
+        "{unknown:?}"
+    );
+    let exec = with(&broker, &["exec", "nosuch", "--", "true"])?;
+    assert_eq!(exec.code, Some(3), "{exec:?}");
+    // Found, but its host cannot be reached: no code of the remote program is known.
+    let lost = with(&broker, &["exec", "calm-heron", "--", "true"])?;
+    assert_eq!(lost.code, Some(255), "{lost:?}");
+    assert!(lost.errors.contains("E0803"), "{lost:?}");
+    Ok(())
+}
+
+#[test]
+fn nothing_is_ended_when_one_name_is_wrong() -> Test {
+    let broker = Broker::start(1, three())?;
+    let ran = with(&broker, &["end", "calm-heron", "nosuch", "--yes"])?;
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+    let begun = with(&broker, &["end", "calm-he", "--yes"])?;
+    assert_eq!(begun.code, Some(2), "{begun:?}");
+    assert!(
+        begun.errors.contains("feira end calm-heron --yes"),
+        "{begun:?}"
+    );
+    let dry = with(&broker, &["end", "calm-heron", "-n", "-o", "id"])?;
+    assert_eq!(
+        (dry.code, dry.answer.lines().count()),
+        (Some(0), 1),
+        "{dry:?}"
+    );
+    assert_eq!(broker.seen(|seen| seen.commands.len()), 0);
+    let both = with(&broker, &["end", "calm-heron", "calm-horse", "--yes"])?;
+    assert_eq!(both.code, Some(0), "{both:?}");
+    let actions = broker.seen(|seen| {
+        seen.commands
+            .iter()
+            .map(|(_, action)| *action)
+            .collect::<Vec<_>>()
+    });
+    assert_eq!(actions, [LeaseAction::End, LeaseAction::End]);
+    Ok(())
+}
+
+#[test]
+fn ending_without_a_yes_asks_nobody() -> Test {
+    let broker = Broker::start(1, three())?;
+    let ran = with(&broker, &["end", "calm-heron"])?;
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert_eq!(broker.seen(|seen| seen.requests), 0);
+    Ok(())
+}
+
+#[test]
+fn a_broker_that_is_down_is_a_warning_while_another_answers() -> Test {
+    let broker = Broker::start(1, three())?;
+    let ran = with(&broker, &["ls", "--json", "--broker", NOBODY])?;
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(ran.json()?["items"].as_array().map(Vec::len), Some(3));
+    assert!(
+        ran.errors.contains("warning: broker") && ran.errors.contains(NOBODY),
+        "{ran:?}"
+    );
+    Ok(())
+}
+
+#[test]
+fn waiting_ends_when_it_has_become_pointless() -> Test {
+    let broker = Broker::start(1, three())?;
+    let there = with(&broker, &["wait", "calm-heron", "--for", "ready"])?;
+    assert_eq!(there.code, Some(0), "{there:?}");
+    let never = with(&broker, &["wait", "old-otter", "--for", "ready"])?;
+    assert_eq!(never.code, Some(1), "{never:?}");
+    assert!(
+        never.errors.contains("E0808") && never.errors.contains("budget"),
+        "{never:?}"
+    );
+    let late = with(
+        &broker,
+        &["wait", "calm-heron", "--for", "stopped", "--timeout", "1s"],
+    )?;
+    assert_eq!(late.code, Some(8), "{late:?}");
+    assert!(late.errors.contains("E0804"), "{late:?}");
+    Ok(())
+}
+
+fn rent(broker: &Broker) -> Result<Ran, Box<dyn Error>> {
+    with(
+        broker,
+        &[
+            "rent",
+            "gpu=none",
+            "--max-price",
+            "0.50",
+            "--budget",
+            "3",
+            "--image",
+            IMAGE,
+            "--yes",
+        ],
+    )
+}
+
+#[test]
+fn each_refusal_of_a_broker_has_its_exit_code() -> Test {
+    let micro = MicroUsd;
+    let refusals = [
+        (Rejection::OfferTaken, 7, "E0410"),
+        (Rejection::OfferGone, 7, "E0411"),
+        (Rejection::OfferChanged, 7, "E0412"),
+        (Rejection::HostGone, 7, "E0413"),
+        (
+            Rejection::PriceAboveLimit {
+                price: micro(2),
+                allowed: micro(1),
+            },
+            5,
+            "E0501",
+        ),
+        (
+            Rejection::NotEnoughMoney {
+                available: micro(1),
+                needed: micro(2),
+            },
+            6,
+            "E0602",
+        ),
+        (
+            Rejection::DiskTooLarge {
+                asked: Bytes(2),
+                allowed: Bytes(1),
+            },
+            5,
+            "E0423",
+        ),
+        (Rejection::IdReused, 1, "E0422"),
+        (Rejection::WrongAudience, 4, "E0403"),
+        (
+            Rejection::TooMany(Text::cut("at most 64 leases")),
+            8,
+            "E0805",
+        ),
+    ];
+    for (rejection, code, number) in refusals {
+        let script = Script {
+            refuse: Some(rejection.clone()),
+            ..Script::default()
+        };
+        let ran = rent(&Broker::start(1, script)?)?;
+        assert_eq!(ran.code, Some(code), "{rejection:?}: {ran:#?}");
+        assert!(ran.errors.contains(number), "{rejection:?}: {ran:#?}");
+        assert_eq!(ran.answer, "", "{rejection:?}");
+    }
+    Ok(())
+}
+
+#[test]
+fn clocks_that_differ_are_said_with_both_times() -> Test {
+    let refuse = Rejection::NotNow {
+        detail: Text::cut("expired"),
+        now: Timestamp(1_796_047_364_000),
+    };
+    let ran = rent(&Broker::start(
+        1,
+        Script {
+            refuse: Some(refuse),
+            ..Script::default()
+        },
+    )?)?;
+    assert_eq!(ran.code, Some(4), "{ran:?}");
+    assert!(
+        ran.errors.contains("the broker's says 2026-11-30 14:02:44 UTC"),
+        "{ran:?}"
+    );
+    assert!(ran.errors.contains("E0404") && ran.errors.contains("this machine's clock says"));
+    Ok(())
+}
+
+#[test]
+fn each_way_of_not_starting_has_its_exit_code() -> Test {
+    let failed = Problem {
+        stage: Stage::Starting,
+        kind: ProblemKind::CommandUnknown,
+        detail: Text::cut("exec: \"nosuch\": not found"),
+    };
+    let ends = [
+        (
+            EndCause::Refused(RefusalReason::Taken),
+            7,
+            "held by another lease",
+        ),
+        (EndCause::NotAccepted, 8, "did not accept it in time"),
+        (EndCause::NotStarted, 8, "did not start it in time"),
+        (
+            EndCause::Failed(failed),
+            1,
+            "while starting the container: the command is not in the image",
+        ),
+    ];
+    for (cause, code, words) in ends {
+        let script = Script {
+            instead: Some(Phase::Closed(cause)),
+            ..Script::default()
+        };
+        let ran = rent(&Broker::start(1, script)?)?;
+        assert_eq!(ran.code, Some(code), "{ran:#?}");
+        assert!(ran.errors.contains(words), "'{words}' is not in {ran:#?}");
+        assert!(ran.errors.contains("nothing was billed"), "{ran:#?}");
+    }
+    Ok(())
+}

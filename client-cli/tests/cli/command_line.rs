@@ -1,0 +1,260 @@
+//! The built program without any broker: what it refuses, in which words and with which exit code.
+
+use crate::program::{Home, Ran};
+use std::error::Error;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+type Test = Result<(), Box<dyn Error>>;
+
+/// Nobody listens on port 1.
+const NOBODY: &str =
+    "/ip4/127.0.0.1/tcp/1/p2p/12D3KooWEyoppNCUx8Yx66oV9fJnriXwCcXwDDUA2kj6vnc6iDEp";
+
+#[track_caller]
+fn check(ran: &Ran, code: i32, words: &[&str]) {
+    assert_eq!(ran.code, Some(code), "{ran:#?}");
+    for word in words {
+        assert!(ran.errors.contains(word), "'{word}' is not in {ran:#?}");
+    }
+    assert!(
+        !ran.errors.contains('\u{1b}'),
+        "colours in a pipe: {ran:#?}"
+    );
+}
+
+#[test]
+fn each_refusal_has_its_code_and_says_what_to_do() -> Test {
+    let home = Home::with_key()?;
+    let rent = ["rent", "--image", "debian"];
+    let cases: &[(&[&str], i32, &[&str])] = &[
+        (&[], 2, &["Usage: feira"]),
+        (&["nosuch"], 2, &["unrecognized subcommand 'nosuch'"]),
+        (&["serach"], 2, &["'search'"]),
+        (&["ls", "--jsn"], 2, &["--json"]),
+        (
+            &["ls"],
+            2,
+            &["E0103", "no broker is configured", "feira init --broker"],
+        ),
+        (
+            &["ls", "--broker", "nonsense"],
+            2,
+            &["E0203", "--broker", "/p2p/"],
+        ),
+        (
+            &["ls", "--broker", NOBODY],
+            8,
+            &["E0801", "no broker answers", NOBODY],
+        ),
+        (
+            &["create", "instance", "24494820", "--image", "x"],
+            2,
+            &["Vast's word for: feira rent"],
+        ),
+        (&["ps"], 2, &["E0209", "Docker's word for: feira ls"]),
+        (
+            &["end", "brave-otter"],
+            2,
+            &["E0204", "needs a yes", "feira end brave-otter --yes"],
+        ),
+        (&["rent"], 2, &["--image"]),
+        (
+            &[rent[0], rent[1], rent[2], "o-7k3f"],
+            2,
+            &["E0204", "--yes"],
+        ),
+        (
+            &[rent[0], rent[1], rent[2], "num_gpus=1", "--yes"],
+            2,
+            &["E0205", "--max-price"],
+        ),
+        (
+            &[rent[0], rent[1], rent[2], "o-7k3f", "--yes"],
+            2,
+            &["E0206", "--budget"],
+        ),
+        (
+            &[rent[0], rent[1], rent[2], "--yes"],
+            2,
+            &["E0203", "say what to rent"],
+        ),
+        (
+            &["rent", "o-7k3f", "--image", "UPPER"],
+            2,
+            &["E0208", "UPPER"],
+        ),
+        (&["rent", "o-7k3f", "--image", "x", "--name", "-x"], 2, &[]),
+        (
+            &["rent", "o-7k3f", "--image", "x", "--name", "A b"],
+            2,
+            &["E0203", "cannot name a lease"],
+        ),
+        (
+            &["rent", "o-7k3f", "--image", "x", "--for", "90"],
+            2,
+            &["90s, 30m"],
+        ),
+        (
+            &["rent", "o-7k3f", "--image", "x", "--budget", "1e3"],
+            2,
+            &["'1e3' is not an amount"],
+        ),
+        (
+            &["rent", "o-7k3f", "--image", "x", "-e", "1A=2"],
+            2,
+            &["NAME=value"],
+        ),
+        (&["search", "dph_totl<0.3"], 2, &["E0201", "dph_total"]),
+        (
+            &["receipt", "verify", "/nonexistent/r.json"],
+            3,
+            &["E0303", "/nonexistent/r.json"],
+        ),
+        (&["help", "nosuch"], 2, &["E0210"]),
+        (&["help", "E0307"], 0, &[]),
+    ];
+    for (words, code, said) in cases {
+        check(&home.run(words)?, *code, said);
+    }
+    Ok(())
+}
+
+#[test]
+fn without_a_key_nothing_is_asked_of_anybody() -> Test {
+    let home = Home::new()?;
+    check(
+        &home.run(&["ls", "--broker", NOBODY])?,
+        4,
+        &["E0401", "feira init"],
+    );
+    check(&home.run(&["doctor"])?, 1, &[]);
+    Ok(())
+}
+
+#[test]
+fn a_key_that_others_can_read_is_refused_with_the_command_that_mends_it() -> Test {
+    let home = Home::with_key()?;
+    let key = home.path("data/feira/keys/default");
+    fs::set_permissions(&key, fs::Permissions::from_mode(0o644))?;
+    let mends = format!("chmod 0600 {}", key.display());
+    check(
+        &home.run(&["ls", "--broker", NOBODY])?,
+        4,
+        &["E0402", "0644", &mends],
+    );
+    fs::set_permissions(&key, fs::Permissions::from_mode(0o600))?;
+    let folder = home.path("data/feira/keys");
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o755))?;
+    let mends = format!("chmod 0700 {}", folder.display());
+    check(
+        &home.run(&["ls", "--broker", NOBODY])?,
+        4,
+        &["E0402", "0755", &mends],
+    );
+    Ok(())
+}
+
+#[test]
+fn a_configuration_that_cannot_be_used_names_line_and_key() -> Test {
+    let home = Home::with_key()?;
+    fs::create_dir_all(home.path("config/feira"))?;
+    let cases = [
+        ("brokers = []\nbudget = 3\n", "line 2 (budget = 3)"),
+        ("brokers = [\n", "config.toml, line"),
+        (
+            "brokers = []\n[limits]\nbudget_usd = 1.5\n",
+            "line 3 (budget_usd = 1.5)",
+        ),
+        ("brokers = [\"/ip4/1.2.3.4/tcp/7700\"]\n", "/p2p/"),
+    ];
+    for (text, said) in cases {
+        fs::write(home.path("config/feira/config.toml"), text)?;
+        check(&home.run(&["ls"])?, 2, &["E0101", said]);
+    }
+    Ok(())
+}
+
+#[test]
+fn init_is_safe_to_run_again() -> Test {
+    let home = Home::new()?;
+    let first = home.run(&["init", "--yes", "--json"])?;
+    check(&first, 0, &["key made in"]);
+    let key = fs::read(home.path("data/feira/keys/default"))?;
+    let second = home.run(&["init", "--yes", "--json", "--broker", NOBODY])?;
+    check(&second, 0, &["key is there", "does not answer"]);
+    assert_eq!(fs::read(home.path("data/feira/keys/default"))?, key);
+    let document = second.json()?;
+    assert_eq!(document["renter"], first.json()?["renter"]);
+    assert_eq!(document["brokers"][0], NOBODY);
+    assert_eq!(document["budget_usd"], "10.000000");
+    // What was configured stays when it is not named again.
+    let third = home
+        .run(&["init", "--yes", "--json", "--budget", "3"])?
+        .json()?;
+    assert_eq!(
+        (&third["brokers"][0], &third["budget_usd"]),
+        (&NOBODY.into(), &"10.000000".into())
+    );
+    Ok(())
+}
+
+#[test]
+fn programs_get_failures_as_objects() -> Test {
+    let home = Home::with_key()?;
+    for words in [
+        ["end", "brave-otter", "--json"],
+        ["ps", "-o", "json"],
+        ["ls", "--jsn", "--json"],
+    ] {
+        let ran = home.run(&words)?;
+        let problem: serde_json::Value = serde_json::from_str(&ran.errors)?;
+        assert_eq!(problem["exit"], 2, "{ran:?}");
+        assert!(
+            problem["code"]
+                .as_str()
+                .is_some_and(|code| code.starts_with("E0")),
+            "{ran:?}"
+        );
+        assert_eq!(ran.answer, "");
+    }
+    Ok(())
+}
+
+#[test]
+fn help_and_version_are_answers() -> Test {
+    let home = Home::new()?;
+    let version = home.run(&["--version"])?;
+    assert_eq!(
+        version.answer,
+        format!("feira {}\n", env!("CARGO_PKG_VERSION"))
+    );
+    for topic in [
+        "errors",
+        "exit-codes",
+        "environment",
+        "fields",
+        "agents",
+        "rent",
+        "E0402",
+    ] {
+        let ran = home.run(&["help", topic])?;
+        assert_eq!((ran.code, ran.errors.as_str()), (Some(0), ""), "{topic}");
+        assert!(ran.answer.len() > 100, "{topic}: {}", ran.answer);
+    }
+    for shell in ["bash", "zsh", "fish"] {
+        assert!(
+            home.run(&["completions", shell])?.answer.contains("feira"),
+            "{shell}"
+        );
+    }
+    Ok(())
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_failure() -> Test {
+    let home = Home::new()?;
+    let ran = home.run_closed(&["help", "errors"])?;
+    assert_eq!((ran.code, ran.errors.as_str()), (Some(0), ""), "{ran:?}");
+    Ok(())
+}

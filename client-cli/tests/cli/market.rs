@@ -1,0 +1,428 @@
+//! A broker that does what a test says: a real node on loopback with one offer, leases in a map, and a list of
+//! everything it was asked. It holds no money and checks nothing that a test does not ask it to.
+
+use ed25519_dalek::SigningKey;
+use protocol::bounded::{List, Text};
+use protocol::ids::{BrokerId, HostId, LeaseId, MessageId, PublicKey, RenterId};
+use protocol::lease::{Access, LeaseView, Phase};
+use protocol::machine::{ContainerNetwork, Machine};
+use protocol::message::{self, BrokerInfo, BrokerReply, BrokerRequest, Found, Rejection};
+use protocol::net::{Identity, Node, NodeConfig, NodeEvent};
+use protocol::offer::{Offer, Share, offer_id};
+use protocol::order::{LeaseAction, Order};
+use protocol::signed::{ANYONE, Envelope, Signed};
+use protocol::terms::{ContractKind, Limits, Prices};
+use protocol::units::{
+    BasisPoints, Bytes, MicroUsd, Millis, PricePerGb, PricePerGbMonth, PricePerHour, Seconds,
+    Timestamp,
+};
+use protocol::usage::{Amounts, Balance};
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tokio::sync::oneshot;
+
+/// What a broker does out of the ordinary.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Script {
+    /// Refuses every order like this.
+    pub(crate) refuse: Option<Rejection>,
+    /// Takes so many orders without answering.
+    pub(crate) swallow: usize,
+    /// New leases never start.
+    pub(crate) stall: bool,
+    /// How a lease ends instead of running.
+    pub(crate) instead: Option<Phase>,
+    /// Leases that are there from the start.
+    pub(crate) leases: Vec<(&'static str, Phase)>,
+}
+
+/// What it was told and what it made of it.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    /// Orders in the order in which they came, repeats too.
+    pub(crate) orders: Vec<Order>,
+    /// Commands.
+    pub(crate) commands: Vec<(LeaseId, LeaseAction)>,
+    /// Requests of all kinds.
+    pub(crate) requests: usize,
+    leases: BTreeMap<LeaseId, LeaseView>,
+}
+
+impl Seen {
+    /// How many leases it has.
+    pub(crate) fn leases(&self) -> usize {
+        self.leases.len()
+    }
+}
+
+/// A running broker.
+#[derive(Debug)]
+pub(crate) struct Broker {
+    /// Where it listens.
+    pub(crate) address: String,
+    seen: Arc<Mutex<Seen>>,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Broker {
+    /// Starts one whose key is made of this byte.
+    pub(crate) fn start(byte: u8, script: Script) -> Result<Self, Box<dyn Error>> {
+        let (stop, stopped) = oneshot::channel();
+        let (ready, address) = std::sync::mpsc::channel();
+        let seen = Arc::new(Mutex::new(Seen::default()));
+        let desk = Desk {
+            id: broker_id(byte),
+            script,
+            seen: Arc::clone(&seen),
+        };
+        let thread = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build();
+            if let Ok(runtime) = runtime {
+                runtime.block_on(desk.serve(byte, &ready, stopped));
+            }
+        });
+        let address = address.recv_timeout(Duration::from_secs(10))?;
+        Ok(Self {
+            address,
+            seen,
+            stop: Some(stop),
+            thread: Some(thread),
+        })
+    }
+
+    /// What it was told so far.
+    pub(crate) fn seen<T>(&self, read: impl FnOnce(&Seen) -> T) -> T {
+        read(&self.seen.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Drop for Broker {
+    fn drop(&mut self) {
+        self.stop.take();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn signing_key(byte: u8) -> SigningKey {
+    SigningKey::from_bytes(&[byte; 32])
+}
+
+fn broker_id(byte: u8) -> BrokerId {
+    PublicKey::from_bytes(signing_key(byte).verifying_key().to_bytes()).into()
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a test's broker has the real time"
+)]
+fn now() -> Timestamp {
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    Timestamp(u64::try_from(since.as_millis()).unwrap_or(0))
+}
+
+struct Desk {
+    id: BrokerId,
+    script: Script,
+    seen: Arc<Mutex<Seen>>,
+}
+
+impl Desk {
+    async fn serve(
+        mut self,
+        byte: u8,
+        ready: &std::sync::mpsc::Sender<String>,
+        mut stopped: oneshot::Receiver<()>,
+    ) {
+        let identity = Identity::from_signing_key(signing_key(byte));
+        let listen = protocol::net::parse_address("/ip4/127.0.0.1/tcp/0");
+        let started =
+            Node::start(&identity, NodeConfig::broker(listen.into_iter().collect())).await;
+        let Ok((node, mut events)) = started else {
+            return;
+        };
+        let addresses = node.listen_addresses().await;
+        let _ = ready.send(
+            addresses
+                .first()
+                .map(ToString::to_string)
+                .unwrap_or_default(),
+        );
+        loop {
+            let event = tokio::select! {
+                event = events.recv() => event,
+                _ = &mut stopped => break,
+            };
+            let Some(NodeEvent::Request {
+                peer,
+                bytes,
+                responder,
+            }) = event
+            else {
+                continue;
+            };
+            let reply = match message::decode::<BrokerRequest>(&bytes) {
+                Ok(request) => self.answer(peer, request),
+                Err(error) => Some(BrokerReply::Refused(Rejection::Malformed(Text::cut(
+                    &error.to_string(),
+                )))),
+            };
+            if let Some(Ok(bytes)) = reply.map(|reply| message::encode(&reply)) {
+                let _ = responder.reply(bytes);
+            }
+        }
+        node.shutdown(Duration::from_millis(200)).await;
+    }
+
+    fn answer(&mut self, peer: PublicKey, request: BrokerRequest) -> Option<BrokerReply> {
+        let seen = Arc::clone(&self.seen);
+        let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.requests += 1;
+        self.make_leases(peer, &mut seen);
+        if let BrokerRequest::Order(signed) = &request {
+            return self.order(peer, signed, &mut seen);
+        }
+        let refused = || Some(BrokerReply::Refused(Rejection::UnknownLease));
+        let lease = |found: Option<&LeaseView>| {
+            found.map_or_else(refused, |view| {
+                Some(BrokerReply::Lease(Box::new(view.clone())))
+            })
+        };
+        if let BrokerRequest::Lease(id) = &request {
+            return lease(seen.leases.get(id));
+        }
+        if let BrokerRequest::Watch { lease: id, .. } = &request {
+            let found = seen.leases.get_mut(id)?;
+            if found.phase == Phase::Offered && self.script.stall {
+                std::thread::sleep(Duration::from_millis(100));
+            } else if found.phase == Phase::Offered {
+                found.phase = self.script.instead.clone().unwrap_or(Phase::Running);
+                found.started_at = Some(now());
+                found.revision += 1;
+            } else if let Phase::Closing(cause) = &found.phase {
+                found.phase = Phase::Closed(cause.clone());
+            }
+            return lease(seen.leases.get(id));
+        }
+        if let BrokerRequest::Command(signed) = &request {
+            let Ok(verified) = signed.verify_fresh(self.id.into(), now()) else {
+                return refused();
+            };
+            let command = verified.body();
+            seen.commands.push((command.lease, command.action));
+            let found = seen.leases.get_mut(&command.lease)?;
+            found.phase = match command.action {
+                LeaseAction::Stop => Phase::Paused(protocol::lease::PauseCause::Renter),
+                LeaseAction::Resume => Phase::Running,
+                LeaseAction::End => Phase::Closing(protocol::lease::EndCause::Renter),
+            };
+            return lease(seen.leases.get(&command.lease));
+        }
+        Some(self.read(&request, &seen))
+    }
+
+    fn order(
+        &mut self,
+        peer: PublicKey,
+        signed: &Signed<Order>,
+        seen: &mut Seen,
+    ) -> Option<BrokerReply> {
+        let verified = match signed.verify_fresh(self.id.into(), now()) {
+            Ok(verified) => verified,
+            Err(error) => {
+                let reason = Text::cut(&error.to_string());
+                return Some(BrokerReply::Refused(Rejection::BadSignature(reason)));
+            }
+        };
+        let order = verified.into_body();
+        seen.orders.push(order.clone());
+        if let Some(rejection) = &self.script.refuse {
+            return Some(BrokerReply::Refused(rejection.clone()));
+        }
+        let view = self.lease(peer.into(), &order);
+        let view = seen.leases.entry(view.id).or_insert(view).clone();
+        if self.script.swallow > 0 {
+            self.script.swallow -= 1;
+            return None;
+        }
+        Some(BrokerReply::Lease(Box::new(view)))
+    }
+
+    fn read(&self, request: &BrokerRequest, seen: &Seen) -> BrokerReply {
+        match request {
+            BrokerRequest::Info => BrokerReply::Info(BrokerInfo {
+                broker: self.id,
+                name: Text::cut("test"),
+                fee: BasisPoints(300),
+                now: now(),
+                offers: 1,
+                version: Text::cut("0"),
+            }),
+            BrokerRequest::Search(_) => BrokerReply::Found(Found {
+                offers: List::first([offer()]),
+                matching: 1,
+                of: 1,
+                ..Found::default()
+            }),
+            BrokerRequest::Leases(_) => {
+                BrokerReply::Leases(List::first(seen.leases.values().cloned()))
+            }
+            BrokerRequest::Balance => BrokerReply::Balance(Balance {
+                available: MicroUsd(9_500_000),
+                ..Balance::default()
+            }),
+            other => BrokerReply::Refused(Rejection::Malformed(Text::cut(&format!("{other:?}")))),
+        }
+    }
+
+    /// The leases of the script, whose renter is known with the first request.
+    fn make_leases(&mut self, peer: PublicKey, seen: &mut Seen) {
+        for (index, (name, phase)) in std::mem::take(&mut self.script.leases)
+            .into_iter()
+            .enumerate()
+        {
+            let Ok(offer) = offer().verify() else {
+                continue;
+            };
+            let byte = u8::try_from(index + 1).unwrap_or(0);
+            let Ok(mut order) = order_of(offer.body(), byte) else {
+                continue;
+            };
+            order.name = Text::cut(name);
+            let mut view = self.lease(peer.into(), &order);
+            view.phase = phase;
+            seen.leases.insert(view.id, view);
+        }
+    }
+
+    fn lease(&self, renter: RenterId, order: &Order) -> LeaseView {
+        LeaseView {
+            id: LeaseId::of_order(self.id, renter, order.id),
+            order: order.id,
+            name: order.name.clone(),
+            renter,
+            host: host_id(),
+            offer: order.offer,
+            kind: ContractKind::OnDemand,
+            phase: Phase::Offered,
+            since: now(),
+            progress: None,
+            revision: 1,
+            image: order.job.image.clone(),
+            gpus: List::default(),
+            cpu_millicores: 8000,
+            ram: Bytes(30 << 30),
+            disk: order.disk,
+            prices: prices(),
+            fee: BasisPoints(300),
+            ordered_at: now(),
+            started_at: None,
+            running: Millis(0),
+            charged: Amounts::default(),
+            held: MicroUsd(400_000),
+            budget: order.budget,
+            duration_max: order.duration_max,
+            disk_until: None,
+            low_balance: false,
+            grant: None,
+            access: Access::default(),
+        }
+    }
+}
+
+fn order_of(offer: &Offer, byte: u8) -> Result<Order, Box<dyn Error>> {
+    Ok(Order {
+        id: protocol::ids::OrderId::from_bytes([byte; 16]),
+        offer: offer.id,
+        terms: offer.terms_digest()?,
+        kind: ContractKind::OnDemand,
+        name: Text::default(),
+        job: protocol::job::Job {
+            image: format!("docker.io/library/debian@sha256:{}", "0a".repeat(32)).parse()?,
+            entrypoint: None,
+            command: None,
+            environment: List::default(),
+        },
+        disk: Bytes::from_gb(10),
+        price_max: PricePerHour(1_000_000),
+        budget: MicroUsd(5_000_000),
+        duration_max: None,
+        access: List::default(),
+    })
+}
+
+fn host_id() -> HostId {
+    PublicKey::from_bytes(signing_key(99).verifying_key().to_bytes()).into()
+}
+
+fn prices() -> Prices {
+    Prices {
+        compute: PricePerHour(400_000),
+        storage: PricePerGbMonth(100_000),
+        upload: PricePerGb(0),
+        download: PricePerGb(0),
+    }
+}
+
+/// The one offer: a CPU machine at $0.40 an hour and $0.10 a GB and month, so $0.401388 an hour with 10 GB.
+fn offer() -> Signed<Offer> {
+    let resources = [Text::cut("machine")];
+    let body = Offer {
+        id: offer_id(host_id(), &resources),
+        sequence: now().0,
+        listed_at: Timestamp(0),
+        machine: machine(),
+        share: Share {
+            resources: List::first(resources),
+            gpus: List::default(),
+            cpu_millicores: 8000,
+            ram: Bytes(30 << 30),
+            shared_memory: Bytes(1 << 30),
+        },
+        prices: prices(),
+        limits: Limits {
+            start_within: Seconds(300),
+            duration_max: None,
+            stop_grace: Seconds(10),
+            disk_max: Bytes::from_gb(100),
+        },
+        brokers: List::first([1, 2].map(broker_id)),
+    };
+    let envelope = Envelope {
+        audience: ANYONE,
+        message_id: MessageId::from_bytes([1; 16]),
+        issued: now(),
+        validity: Seconds(90),
+    };
+    match Signed::sign(body, &signing_key(99), envelope) {
+        Ok(verified) => verified.signed().clone(),
+        Err(error) => panic!("an offer of a few hundred bytes is signed: {error}"),
+    }
+}
+
+fn machine() -> Machine {
+    Machine {
+        cpu_model: Text::cut("AMD EPYC 7B13"),
+        architecture: Text::cut("x86_64"),
+        cpu_cores: 8,
+        has_avx: true,
+        ram: Bytes(32 << 30),
+        disk_total: Bytes::from_gb(500),
+        disk_free: Bytes::from_gb(400),
+        disk_enforced: false,
+        system: Text::cut("Debian GNU/Linux 12"),
+        kernel: Text::cut("6.1.0"),
+        engine: Text::cut("20.10.24"),
+        runtime: Text::cut("runc 1.1.5"),
+        network: ContainerNetwork::None,
+        gpus: List::default(),
+    }
+}
