@@ -3,9 +3,11 @@
 //! Commands say what to show; this decides the form (`-o`), whether colours are used, and that nothing a
 //! stranger wrote can steer the terminal. It knows no lease and no offer.
 
+mod colour;
 mod plain;
 mod table;
 
+pub(crate) use colour::{Paint, paint};
 pub(crate) use plain::plain;
 pub(crate) use table::Column;
 
@@ -360,37 +362,6 @@ fn labelled(lines: &[(String, String)], colour: bool) -> Vec<String> {
         format!("  {label}  {}", plain(value))
     };
     lines.iter().map(line).collect()
-}
-
-/// What a piece of text means, when colours are on.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Paint {
-    /// A heading.
-    Bold,
-    /// Less important.
-    Dim,
-    /// Done.
-    Good,
-    /// Look here.
-    Warning,
-    /// Failed.
-    Bad,
-}
-
-/// `text` in its colour, or as it is.
-pub(crate) fn paint(colour: bool, paint: Paint, text: &str) -> String {
-    let code = match paint {
-        Paint::Bold => "1",
-        Paint::Dim => "2",
-        Paint::Good => "32",
-        Paint::Warning => "33",
-        Paint::Bad => "1;31",
-    };
-    if colour {
-        format!("\u{1b}[{code}m{text}\u{1b}[0m")
-    } else {
-        text.to_owned()
-    }
 }
 
 #[cfg(test)]

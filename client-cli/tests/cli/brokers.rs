@@ -247,7 +247,8 @@ fn clocks_that_differ_are_said_with_both_times() -> Test {
     )?)?;
     assert_eq!(ran.code, Some(4), "{ran:?}");
     assert!(
-        ran.errors.contains("the broker's says 2026-11-30 14:02:44 UTC"),
+        ran.errors
+            .contains("the broker's says 2026-11-30 14:02:44 UTC"),
         "{ran:?}"
     );
     assert!(ran.errors.contains("E0404") && ran.errors.contains("this machine's clock says"));

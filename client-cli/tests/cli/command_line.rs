@@ -188,13 +188,13 @@ fn init_is_safe_to_run_again() -> Test {
     assert_eq!(document["renter"], first.json()?["renter"]);
     assert_eq!(document["brokers"][0], NOBODY);
     assert_eq!(document["budget_usd"], "10.000000");
-    // What was configured stays when it is not named again.
+    // What was configured stays when it is not named again, and changes when it is.
     let third = home
         .run(&["init", "--yes", "--json", "--budget", "3"])?
         .json()?;
     assert_eq!(
         (&third["brokers"][0], &third["budget_usd"]),
-        (&NOBODY.into(), &"10.000000".into())
+        (&NOBODY.into(), &"3.000000".into())
     );
     Ok(())
 }
