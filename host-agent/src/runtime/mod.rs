@@ -208,6 +208,8 @@ pub struct EngineFacts {
     pub cgroup_driver: String,
     /// Whether AppArmor confines containers.
     pub apparmor: bool,
+    /// Most open files that it may allow a container: its own hard limit, when that can be seen.
+    pub open_files_max: u64,
     /// Kernel release.
     pub kernel: String,
     /// Operating system, like `Debian GNU/Linux 12 (bookworm)`.

@@ -6,6 +6,7 @@ use std::path::Path;
 use bollard::Docker;
 use bollard::models::{SystemInfo, SystemInfoCgroupVersionEnum, SystemVersion};
 use protocol::units::Bytes;
+use tokio::net::UnixStream;
 
 use super::super::{EngineFacts, RuntimeError};
 use super::failures;
@@ -15,15 +16,33 @@ pub(super) async fn ask(docker: &Docker, socket: &Path) -> Result<EngineFacts, R
     let (info, version) = tokio::try_join!(docker.info(), docker.version()).map_err(failed)?;
     let spoken = docker.client_version();
     let number = |part: usize| u32::try_from(part).unwrap_or(u32::MAX);
-    let mounts = tokio::fs::read_to_string("/proc/self/mountinfo").await.unwrap_or_default();
-    Ok(read(info, version, (number(spoken.major_version), number(spoken.minor_version)), &mounts))
+    let machine = Machine {
+        mounts: tokio::fs::read_to_string("/proc/self/mountinfo").await.unwrap_or_default(),
+        limits: limits(socket).await.unwrap_or_default(),
+    };
+    let api = (number(spoken.major_version), number(spoken.minor_version));
+    Ok(read(info, version, api, &machine))
+}
+
+/// What the engine does not say, and this machine does.
+struct Machine {
+    /// `/proc/self/mountinfo`.
+    mounts: String,
+    /// `/proc/PID/limits` of the engine; empty when it cannot be read.
+    limits: String,
+}
+
+/// The limits of whoever listens at the socket.
+async fn limits(socket: &Path) -> Option<String> {
+    let engine = UnixStream::connect(socket).await.ok()?.peer_cred().ok()?.pid()?;
+    tokio::fs::read_to_string(format!("/proc/{engine}/limits")).await.ok()
 }
 
 fn read(
     info: SystemInfo,
     version: SystemVersion,
     api: (u32, u32),
-    mounts: &str,
+    machine: &Machine,
 ) -> EngineFacts {
     let data_root = info.docker_root_dir.unwrap_or_default();
     let storage_driver = info.driver.unwrap_or_default();
@@ -31,7 +50,7 @@ fn read(
     runtimes.sort();
     let options = info.security_options.unwrap_or_default();
     EngineFacts {
-        disk_quota: storage_driver == "overlay2" && has_project_quota(mounts, &data_root),
+        disk_quota: storage_driver == "overlay2" && has_project_quota(&machine.mounts, &data_root),
         version: version.version.clone().unwrap_or_default(),
         api,
         runtime: runtime_version(&version),
@@ -44,6 +63,7 @@ fn read(
         },
         cgroup_driver: info.cgroup_driver.map(|driver| driver.to_string()).unwrap_or_default(),
         apparmor: options.iter().any(|option| option.starts_with("name=apparmor")),
+        open_files_max: open_files_max(&machine.limits),
         kernel: info.kernel_version.unwrap_or_default(),
         system: info.operating_system.unwrap_or_default(),
         cpu_cores: info.ncpu.and_then(|cores| u16::try_from(cores).ok()).unwrap_or(0),
@@ -59,6 +79,18 @@ fn runtime_version(version: &SystemVersion) -> String {
         || "runc".to_owned(),
         |part| format!("runc {}", part.version.split('+').next().unwrap_or_default()),
     )
+}
+
+/// The hard limit of open files in the text of `/proc/PID/limits`; what every system allows when there is
+/// none.
+fn open_files_max(limits: &str) -> u64 {
+    const SAFE: u64 = 4096;
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"));
+    match line.and_then(|line| line.split_whitespace().nth(1)) {
+        Some("unlimited") => u64::MAX,
+        Some(number) => number.parse().unwrap_or(SAFE),
+        None => SAFE,
+    }
 }
 
 /// Whether the file system that holds `folder` is xfs mounted with project quotas: what the engine needs to
@@ -79,6 +111,16 @@ fn has_project_quota(mounts: &str, folder: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_limit_of_open_files_is_the_hard_one() {
+        let limits = "Limit   Soft Limit  Hard Limit  Units\n\
+            Max processes             1         2         processes\n\
+            Max open files            1024      524288    files";
+        assert_eq!(open_files_max(limits), 524_288);
+        assert_eq!(open_files_max(&limits.replace("524288", "unlimited")), u64::MAX);
+        assert_eq!(open_files_max(""), 4096);
+    }
 
     #[test]
     fn a_quota_needs_xfs_with_project_quotas_under_the_data_root() {

@@ -192,10 +192,7 @@ fn host_config(
         oom_kill_disable: Some(false),
         oom_score_adj: Some(OOM_SCORE),
         shm_size: Some(signed(spec.shared_memory.0.min(spec.ram.0))),
-        ulimits: Some(vec![
-            limit("nofile", OPEN_FILES_SOFT, OPEN_FILES_HARD),
-            limit("core", 0, 0),
-        ]),
+        ulimits: Some(vec![open_files(engine), limit("core", 0, 0)]),
         readonly_rootfs: Some(false),
         tmpfs: Some(paths::memory_file_systems(spec.ram, &image.config.volumes)?),
         storage_opt: engine.disk_quota.then(|| {
@@ -257,6 +254,12 @@ fn log_config() -> HostConfigLogConfig {
         ("max-file".to_owned(), "3".to_owned()),
     ]);
     HostConfigLogConfig { typ: Some("json-file".to_owned()), config: Some(config) }
+}
+
+/// An engine without the right to raise limits cannot start a container with more than it has itself.
+fn open_files(engine: &EngineFacts) -> ResourcesUlimits {
+    let hard = OPEN_FILES_HARD.min(signed(engine.open_files_max));
+    limit("nofile", OPEN_FILES_SOFT.min(hard), hard)
 }
 
 fn limit(name: &str, soft: i64, hard: i64) -> ResourcesUlimits {

@@ -24,6 +24,7 @@ fn engine() -> EngineFacts {
         cgroup_version: 1,
         cgroup_driver: "cgroupfs".to_owned(),
         apparmor: true,
+        open_files_max: 1 << 30,
         kernel: "6.1".to_owned(),
         system: "Debian".to_owned(),
         cpu_cores: 8,
@@ -304,6 +305,14 @@ fn an_engine_with_quotas_and_new_control_groups_is_told_so() {
     assert_eq!(host_config.memory_swappiness, None);
     assert_eq!(host_config.security_opt.as_ref().unwrap().len(), 1);
     assert_eq!(hosts(&self::body()).storage_opt, None);
+}
+
+#[test]
+fn an_engine_with_a_low_limit_of_open_files_passes_no_more_on() {
+    let engine = EngineFacts { open_files_max: 20_000, ..engine() };
+    let body = container_body(&spec(), &image(), &engine, host()).unwrap();
+    let limits = hosts(&body).ulimits.clone().unwrap();
+    assert_eq!((limits[0].soft, limits[0].hard), (Some(20_000), Some(20_000)));
 }
 
 #[test]

@@ -363,6 +363,7 @@ fn facts() -> EngineFacts {
         cgroup_version: 1,
         cgroup_driver: "cgroupfs".to_owned(),
         apparmor: false,
+        open_files_max: 1_048_576,
         kernel: "0.0.0-sim".to_owned(),
         system: "simulation".to_owned(),
         cpu_cores: 4,

@@ -1,0 +1,116 @@
+//! An engine of this test's own that goes down and comes back.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use host_agent::runtime::docker::{DEFAULT_SOCKET, DockerRuntime};
+use host_agent::runtime::{ContainerEvent, EventWatch, RunState, Runtime};
+use protocol::ids::HostId;
+
+use crate::engine::{bench, bench_at};
+
+/// Below `/tmp` itself: the engine puts sockets deep below this, and their paths end at 108 bytes.
+struct Engine {
+    folder: tempfile::TempDir,
+    process: Child,
+}
+
+impl Engine {
+    fn start_in(folder: tempfile::TempDir) -> Option<Self> {
+        let process = spawn(folder.path())?;
+        Some(Self { folder, process })
+    }
+
+    fn socket(&self) -> PathBuf {
+        self.folder.path().join("s")
+    }
+
+    /// As a package upgrade does it.
+    fn stop(&mut self) {
+        let pid = self.process.id().to_string();
+        let killed = Command::new("kill").args(["-TERM", &pid]).status();
+        assert!(killed.is_ok_and(|status| status.success()));
+        self.process.wait().unwrap();
+    }
+
+    fn start(&mut self) {
+        self.process = spawn(self.folder.path()).unwrap();
+    }
+
+    async fn wait_up(&self) {
+        for _ in 0..600 {
+            if DockerRuntime::connect(&self.socket(), HostId::from_bytes([1; 32])).await.is_ok() {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        panic!("the engine does not come up");
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn spawn(folder: &Path) -> Option<Child> {
+    let at = |name: &str| folder.join(name).display().to_string();
+    Command::new("dockerd")
+        .arg(format!("--host=unix://{}", at("s")))
+        .args(["--data-root", &at("d"), "--exec-root", &at("x"), "--pidfile", &at("p")])
+        .args(["--bridge=none", "--iptables=false"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .ok()
+}
+
+async fn event(watch: &mut EventWatch) -> ContainerEvent {
+    let next = tokio::time::timeout(Duration::from_secs(60), watch.next());
+    next.await.expect("an event comes").expect("the watch lives")
+}
+
+#[tokio::test]
+async fn the_watch_outlives_the_engine_and_lists_what_is_left() {
+    if bench().await.is_none() || !Path::new(DEFAULT_SOCKET).exists() {
+        return;
+    }
+    let folder = tempfile::Builder::new().prefix("fe").tempdir_in("/tmp").unwrap();
+    let Some(mut engine) = Engine::start_in(folder) else { return };
+    engine.wait_up().await;
+    let bench = bench_at(&engine.socket()).await.unwrap();
+    let spec = bench.started("feira-demo", &[]).await;
+    let mut watch = bench.runtime.watch();
+    let ContainerEvent::Listed(listed) = event(&mut watch).await else { panic!("no list") };
+    assert!(matches!(listed[0].state, RunState::Running { .. }));
+
+    engine.stop();
+    let mut died = false;
+    loop {
+        match event(&mut watch).await {
+            ContainerEvent::Died { lease, .. } => died |= lease == spec.lease,
+            ContainerEvent::EngineLost { .. } => break,
+            other => panic!("{other:?}"),
+        }
+    }
+    assert!(bench.runtime.containers().await.is_err());
+
+    engine.start();
+    let listed = loop {
+        match event(&mut watch).await {
+            ContainerEvent::Listed(listed) => break listed,
+            ContainerEvent::EngineLost { .. } => {}
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(listed.len(), 1);
+    assert_eq!(listed[0].lease, spec.lease);
+    assert!(matches!(listed[0].state, RunState::Exited(_)), "{:?}, {died}", listed[0].state);
+
+    // It can run again, with the disk that it had.
+    bench.runtime.start(spec.lease).await.unwrap();
+    bench.runtime.remove(spec.lease).await.unwrap();
+}
