@@ -11,6 +11,95 @@ type Test = Result<(), Box<dyn Error>>;
 const NOBODY: &str =
     "/ip4/127.0.0.1/tcp/1/p2p/12D3KooWEyoppNCUx8Yx66oV9fJnriXwCcXwDDUA2kj6vnc6iDEp";
 
+/// What is typed, the exit code, and what is said on stderr.
+const REFUSALS: &[(&[&str], i32, &[&str])] = &[
+    (&[], 2, &["Usage: feira"]),
+    (&["nosuch"], 2, &["unrecognized subcommand 'nosuch'"]),
+    (&["serach"], 2, &["'search'"]),
+    (&["ls", "--jsn"], 2, &["--json"]),
+    (
+        &["ls"],
+        2,
+        &["E0103", "no broker is configured", "feira init --broker"],
+    ),
+    (
+        &["ls", "--broker", "nonsense"],
+        2,
+        &["E0203", "--broker", "/p2p/"],
+    ),
+    (
+        &["ls", "--broker", NOBODY],
+        8,
+        &["E0801", "no broker answers", NOBODY],
+    ),
+    (
+        &["create", "instance", "24494820", "--image", "x"],
+        2,
+        &["Vast's word for: feira rent"],
+    ),
+    (&["ps"], 2, &["E0209", "Docker's word for: feira ls"]),
+    (
+        &["end", "brave-otter"],
+        2,
+        &["E0204", "needs a yes", "feira end brave-otter --yes"],
+    ),
+    (&["rent"], 2, &["--image"]),
+    (
+        &["rent", "--image", "debian", "o-7k3f"],
+        2,
+        &["E0204", "--yes"],
+    ),
+    (
+        &["rent", "--image", "debian", "num_gpus=1", "--yes"],
+        2,
+        &["E0205", "--max-price"],
+    ),
+    (
+        &["rent", "--image", "debian", "o-7k3f", "--yes"],
+        2,
+        &["E0206", "--budget"],
+    ),
+    (
+        &["rent", "--image", "debian", "--yes"],
+        2,
+        &["E0203", "say what to rent"],
+    ),
+    (
+        &["rent", "o-7k3f", "--image", "UPPER"],
+        2,
+        &["E0208", "UPPER"],
+    ),
+    (&["rent", "o-7k3f", "--image", "x", "--name", "-x"], 2, &[]),
+    (
+        &["rent", "o-7k3f", "--image", "x", "--name", "A b"],
+        2,
+        &["E0203", "cannot name a lease"],
+    ),
+    (
+        &["rent", "o-7k3f", "--image", "x", "--for", "90"],
+        2,
+        &["90s, 30m"],
+    ),
+    (
+        &["rent", "o-7k3f", "--image", "x", "--budget", "1e3"],
+        2,
+        &["'1e3' is not an amount"],
+    ),
+    (
+        &["rent", "o-7k3f", "--image", "x", "-e", "1A=2"],
+        2,
+        &["NAME=value"],
+    ),
+    (&["search", "dph_totl<0.3"], 2, &["E0201", "dph_total"]),
+    (
+        &["receipt", "verify", "/nonexistent/r.json"],
+        3,
+        &["E0303", "/nonexistent/r.json"],
+    ),
+    (&["help", "nosuch"], 2, &["E0210"]),
+    (&["help", "E0307"], 0, &[]),
+];
+
 #[track_caller]
 fn check(ran: &Ran, code: i32, words: &[&str]) {
     assert_eq!(ran.code, Some(code), "{ran:#?}");
@@ -26,95 +115,7 @@ fn check(ran: &Ran, code: i32, words: &[&str]) {
 #[test]
 fn each_refusal_has_its_code_and_says_what_to_do() -> Test {
     let home = Home::with_key()?;
-    let rent = ["rent", "--image", "debian"];
-    let cases: &[(&[&str], i32, &[&str])] = &[
-        (&[], 2, &["Usage: feira"]),
-        (&["nosuch"], 2, &["unrecognized subcommand 'nosuch'"]),
-        (&["serach"], 2, &["'search'"]),
-        (&["ls", "--jsn"], 2, &["--json"]),
-        (
-            &["ls"],
-            2,
-            &["E0103", "no broker is configured", "feira init --broker"],
-        ),
-        (
-            &["ls", "--broker", "nonsense"],
-            2,
-            &["E0203", "--broker", "/p2p/"],
-        ),
-        (
-            &["ls", "--broker", NOBODY],
-            8,
-            &["E0801", "no broker answers", NOBODY],
-        ),
-        (
-            &["create", "instance", "24494820", "--image", "x"],
-            2,
-            &["Vast's word for: feira rent"],
-        ),
-        (&["ps"], 2, &["E0209", "Docker's word for: feira ls"]),
-        (
-            &["end", "brave-otter"],
-            2,
-            &["E0204", "needs a yes", "feira end brave-otter --yes"],
-        ),
-        (&["rent"], 2, &["--image"]),
-        (
-            &[rent[0], rent[1], rent[2], "o-7k3f"],
-            2,
-            &["E0204", "--yes"],
-        ),
-        (
-            &[rent[0], rent[1], rent[2], "num_gpus=1", "--yes"],
-            2,
-            &["E0205", "--max-price"],
-        ),
-        (
-            &[rent[0], rent[1], rent[2], "o-7k3f", "--yes"],
-            2,
-            &["E0206", "--budget"],
-        ),
-        (
-            &[rent[0], rent[1], rent[2], "--yes"],
-            2,
-            &["E0203", "say what to rent"],
-        ),
-        (
-            &["rent", "o-7k3f", "--image", "UPPER"],
-            2,
-            &["E0208", "UPPER"],
-        ),
-        (&["rent", "o-7k3f", "--image", "x", "--name", "-x"], 2, &[]),
-        (
-            &["rent", "o-7k3f", "--image", "x", "--name", "A b"],
-            2,
-            &["E0203", "cannot name a lease"],
-        ),
-        (
-            &["rent", "o-7k3f", "--image", "x", "--for", "90"],
-            2,
-            &["90s, 30m"],
-        ),
-        (
-            &["rent", "o-7k3f", "--image", "x", "--budget", "1e3"],
-            2,
-            &["'1e3' is not an amount"],
-        ),
-        (
-            &["rent", "o-7k3f", "--image", "x", "-e", "1A=2"],
-            2,
-            &["NAME=value"],
-        ),
-        (&["search", "dph_totl<0.3"], 2, &["E0201", "dph_total"]),
-        (
-            &["receipt", "verify", "/nonexistent/r.json"],
-            3,
-            &["E0303", "/nonexistent/r.json"],
-        ),
-        (&["help", "nosuch"], 2, &["E0210"]),
-        (&["help", "E0307"], 0, &[]),
-    ];
-    for (words, code, said) in cases {
+    for (words, code, said) in REFUSALS {
         check(&home.run(words)?, *code, said);
     }
     Ok(())

@@ -257,29 +257,39 @@ impl Desk {
     }
 
     fn read(&self, request: &BrokerRequest, seen: &Seen) -> BrokerReply {
-        match request {
-            BrokerRequest::Info => BrokerReply::Info(BrokerInfo {
-                broker: self.id,
-                name: Text::cut("test"),
-                fee: BasisPoints(300),
-                now: now(),
-                offers: 1,
-                version: Text::cut("0"),
-            }),
-            BrokerRequest::Search(_) => BrokerReply::Found(Found {
-                offers: List::first([offer()]),
+        if let BrokerRequest::Info = request {
+            return BrokerReply::Info(self.info());
+        }
+        if let BrokerRequest::Search(_) = request {
+            let offers = List::first([offer()]);
+            return BrokerReply::Found(Found {
+                offers,
                 matching: 1,
                 of: 1,
                 ..Found::default()
-            }),
-            BrokerRequest::Leases(_) => {
-                BrokerReply::Leases(List::first(seen.leases.values().cloned()))
-            }
-            BrokerRequest::Balance => BrokerReply::Balance(Balance {
-                available: MicroUsd(9_500_000),
+            });
+        }
+        if let BrokerRequest::Leases(_) = request {
+            return BrokerReply::Leases(List::first(seen.leases.values().cloned()));
+        }
+        if let BrokerRequest::Balance = request {
+            let available = MicroUsd(9_500_000);
+            return BrokerReply::Balance(Balance {
+                available,
                 ..Balance::default()
-            }),
-            other => BrokerReply::Refused(Rejection::Malformed(Text::cut(&format!("{other:?}")))),
+            });
+        }
+        BrokerReply::Refused(Rejection::Malformed(Text::cut(&format!("{request:?}"))))
+    }
+
+    fn info(&self) -> BrokerInfo {
+        BrokerInfo {
+            broker: self.id,
+            name: Text::cut("test"),
+            fee: BasisPoints(300),
+            now: now(),
+            offers: 1,
+            version: Text::cut("0"),
         }
     }
 
