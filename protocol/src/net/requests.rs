@@ -12,8 +12,8 @@ use tokio::time::timeout;
 use super::counters::{NetCounters, Refusal};
 use super::streams::OpenError;
 use super::wire::{
-    FrameError, MAX_FRAME, PeerRefusal, read_answer, read_frame, write_accepted, write_frame,
-    write_refusal,
+    FrameError, MAX_FRAME, PeerRefusal, read_answer, read_frame, write_frame, write_refusal,
+    write_reply,
 };
 use crate::ids::PublicKey;
 
@@ -238,8 +238,7 @@ impl Answering {
         let written = timeout(self.frame_timeout, async {
             match outcome {
                 Ok(bytes) => {
-                    write_accepted(&mut stream).await?;
-                    write_frame(&mut stream, &bytes).await?;
+                    write_reply(&mut stream, &bytes).await?;
                     stream.close().await?;
                     self.counters.request_answered();
                     Ok(())

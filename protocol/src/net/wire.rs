@@ -147,12 +147,29 @@ pub(crate) async fn write_frame<S: AsyncWrite + Unpin>(
     stream: &mut S,
     bytes: &[u8],
 ) -> io::Result<()> {
+    write_after(stream, &[], bytes).await
+}
+
+/// Writes the byte that says yes, then a length and the bytes, and flushes. The caller has checked the length.
+pub(crate) async fn write_reply<S: AsyncWrite + Unpin>(
+    stream: &mut S,
+    bytes: &[u8],
+) -> io::Result<()> {
+    write_after(stream, &[ACCEPTED], bytes).await
+}
+
+/// In one piece: every write to a stream becomes a frame, an encrypted packet and a system call of its own.
+async fn write_after<S: AsyncWrite + Unpin>(
+    stream: &mut S,
+    before: &[u8],
+    bytes: &[u8],
+) -> io::Result<()> {
     let length = u32::try_from(bytes.len())
         .ok()
         .filter(|length| *length <= MAX_FRAME_U32)
         .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "frame over the limit"))?;
-    stream.write_all(&length.to_le_bytes()).await?;
-    stream.write_all(bytes).await?;
+    let whole = [before, length.to_le_bytes().as_slice(), bytes].concat();
+    stream.write_all(&whole).await?;
     stream.flush().await
 }
 
@@ -198,6 +215,9 @@ mod tests {
         let mut wire = Vec::new();
         block_on(write_frame(&mut wire, b"feira")).unwrap();
         assert_eq!(wire, b"\x05\0\0\0feira");
+        let mut reply = Vec::new();
+        block_on(write_reply(&mut reply, b"feira")).unwrap();
+        assert_eq!(reply, b"\0\x05\0\0\0feira");
         let read = block_on(read_frame(&mut Cursor::new(wire))).unwrap();
         assert_eq!(read, b"feira");
     }
