@@ -82,7 +82,10 @@ pub struct MessageReader<S> {
 impl<S: AsyncRead + Unpin> MessageReader<S> {
     /// Over `stream`.
     pub const fn new(stream: S) -> Self {
-        Self { stream, bytes: Vec::new() }
+        Self {
+            stream,
+            bytes: Vec::new(),
+        }
     }
 
     /// The next message; nothing when the stream ends before it. Cancel-safe.
@@ -100,7 +103,9 @@ impl<S: AsyncRead + Unpin> MessageReader<S> {
             Some(length) => u32::from_le_bytes(*length),
             None => return Err(MessageError::Truncated),
         };
-        let too_big = || MessageError::TooBig { announced: u64::from(announced) };
+        let too_big = || MessageError::TooBig {
+            announced: u64::from(announced),
+        };
         let body = usize::try_from(announced).map_err(|_| too_big())?;
         if body > FRAME_BYTES_MAX {
             return Err(too_big());
@@ -116,7 +121,10 @@ impl<S: AsyncRead + Unpin> MessageReader<S> {
         while self.bytes.len() < wanted {
             let missing = u64::try_from(wanted - self.bytes.len()).unwrap_or(u64::MAX);
             let mut bounded = (&mut self.stream).take(missing);
-            let read = bounded.read_buf(&mut self.bytes).await.map_err(MessageError::Io)?;
+            let read = bounded
+                .read_buf(&mut self.bytes)
+                .await
+                .map_err(MessageError::Io)?;
             match (read, self.bytes.is_empty()) {
                 (0, true) => return Ok(false),
                 (0, false) => return Err(MessageError::Truncated),
@@ -141,7 +149,10 @@ mod tests {
         // Variant 1 of an enum is a u32.
         assert_eq!(wire, [4, 0, 0, 0, 1, 0, 0, 0]);
         let mut wire = wire.as_slice();
-        assert_eq!(read_message(&mut wire).await.unwrap(), Some(Upward::InputEnd));
+        assert_eq!(
+            read_message(&mut wire).await.unwrap(),
+            Some(Upward::InputEnd)
+        );
         assert_eq!(read_message::<Upward, _>(&mut wire).await.unwrap(), None);
     }
 
@@ -151,13 +162,18 @@ mod tests {
         let mut wire = Vec::new();
         write_message(&mut wire, &output).await.unwrap();
         assert_eq!(wire.len(), 4 + 4 + 8 + DATA_BYTES_MAX);
-        assert_eq!(read_message(&mut wire.as_slice()).await.unwrap(), Some(output));
+        assert_eq!(
+            read_message(&mut wire.as_slice()).await.unwrap(),
+            Some(output)
+        );
     }
 
     #[tokio::test]
     async fn too_much_too_little_and_something_else_are_errors() {
         let big = [1, 0, 1, 0]; // 64 KiB and one
-        let error = read_message::<Upward, _>(&mut big.as_slice()).await.unwrap_err();
+        let error = read_message::<Upward, _>(&mut big.as_slice())
+            .await
+            .unwrap_err();
         assert!(matches!(error, MessageError::TooBig { announced: 65_537 }));
         for cut in 1..8 {
             let wire = &[4, 0, 0, 0, 1, 0, 0, 0][..cut];
@@ -165,7 +181,9 @@ mod tests {
             assert!(matches!(error, MessageError::Truncated), "cut at {cut}");
         }
         let unknown = [4, 0, 0, 0, 99, 0, 0, 0];
-        let error = read_message::<Upward, _>(&mut unknown.as_slice()).await.unwrap_err();
+        let error = read_message::<Upward, _>(&mut unknown.as_slice())
+            .await
+            .unwrap_err();
         assert!(matches!(error, MessageError::Form(_)));
     }
 
