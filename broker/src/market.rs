@@ -133,3 +133,6 @@ impl MarketThread {
         (&mut self.ended).await.unwrap_or(Err(MarketError::Lost))
     }
 }
+
+#[cfg(test)]
+mod tests;

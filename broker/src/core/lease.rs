@@ -200,9 +200,9 @@ pub enum Papers {
     /// While there may be a container.
     Whole {
         /// The renter's order.
-        order: Kept<Order>,
+        order: Box<Kept<Order>>,
         /// The broker's award.
-        award: Kept<Award>,
+        award: Box<Kept<Award>>,
     },
     /// After the end: what an order's body was, to know a repeat from another order of the same id.
     Filed {
@@ -266,7 +266,7 @@ impl Lease {
         Self {
             id: terms.lease,
             contract,
-            papers: Papers::Whole { order, award },
+            papers: Papers::Whole { order: Box::new(order), award: Box::new(award) },
             grant: None,
             state: State::Offered { accept_by, start_by },
             since: at,

@@ -25,6 +25,10 @@ pub(super) struct Announced {
 
 /// One input.
 #[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "commands are the common case, and the queue that holds them is short"
+)]
 pub(super) enum Input {
     // What may change the hard state.
     Command(Command, Reply<Answer>),

@@ -221,6 +221,13 @@ impl Store {
         statement::read(&self.connection, renter, after)
     }
 
+    /// A disk that is full from here on.
+    #[cfg(test)]
+    pub(crate) fn fill_the_disk(&self) {
+        let pages: u32 = self.connection.query_row("PRAGMA page_count", [], |row| row.get(0)).unwrap();
+        self.connection.pragma_update(None, "max_page_count", pages).unwrap();
+    }
+
     /// Ends: what was committed is on disk, the log is folded into the file.
     ///
     /// # Errors

@@ -257,7 +257,7 @@ fn money_that_runs_out_warns_then_stops_then_deletes() {
         while seconds < to {
             world.wait(1);
             seconds += 1;
-            if seconds % 10 == 0 {
+            if seconds.is_multiple_of(10) {
                 world.report(lease, ContainerState::Running, seconds * 1000).unwrap();
             }
             world.tick();
@@ -296,7 +296,7 @@ fn a_deposit_takes_the_warning_back() {
     for second in 1..=3000_u64 {
         world.wait(1);
         world.tick();
-        if second % 10 == 0 {
+        if second.is_multiple_of(10) {
             world.report(lease, ContainerState::Running, second * 1000).unwrap();
         }
     }

@@ -130,10 +130,7 @@ impl Play {
 
     fn send(&mut self, command: Command) {
         self.sent.push(command.clone());
-        let amount = match &command {
-            Command::Deposit { amount, .. } => amount.0,
-            _ => 0,
-        };
+        let amount = if let Command::Deposit { amount, .. } = &command { amount.0 } else { 0 };
         if self.world.handle(command).is_ok() {
             self.deposited += amount;
         }

@@ -175,7 +175,7 @@ fn child() {
             writeln!(output, "acknowledged {acknowledged}").unwrap();
         }
         output.flush().unwrap();
-        if number % 9 == 0 {
+        if number.is_multiple_of(9) {
             store.snapshot(world.desk.market()).unwrap();
         }
     }
