@@ -2,19 +2,23 @@
 //!
 //! No label holds an id, or anything else that a stranger could choose: each has a closed list of values.
 
+mod market;
+mod network;
+mod process;
+
+pub use market::MarketNumbers;
+
 use crate::api::refusals;
-use crate::core::ledger::Account;
-use crate::core::view::Counts;
+use market::MarketMetrics;
+use network::NetMetrics;
+use process::ProcessMetrics;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
-use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 use protocol::net::NetCounters;
-use protocol::units::MicroUsd;
 use std::collections::BTreeMap;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// One label with a value from a closed list.
@@ -32,90 +36,9 @@ pub struct Metrics {
     matches: Family<Label, Counter>,
     request_seconds: Family<Label, Histogram>,
     goals: Family<Label, Counter>,
-    net_refusals: Family<Label, Counter>,
     net: NetMetrics,
     market: MarketMetrics,
     process: ProcessMetrics,
-}
-
-#[derive(Debug, Default)]
-struct NetMetrics {
-    connections: Gauge,
-    connections_opened: Counter,
-    requests: Counter,
-    answered: Counter,
-    circuits: Counter,
-    reservations: Counter,
-}
-
-#[derive(Debug, Default)]
-struct MarketMetrics {
-    offers: Gauge,
-    hosts: Gauge,
-    leases: Family<Label, Gauge>,
-    ledger: Family<Label, Gauge>,
-    renters: Gauge,
-    last_event: Gauge,
-    remembered: Gauge,
-}
-
-#[derive(Debug, Default)]
-struct ProcessMetrics {
-    resident: Gauge,
-    open_files: Gauge,
-    started: Gauge,
-}
-
-/// What the market adds up to at the time of a scrape.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct MarketNumbers {
-    /// Offers shown.
-    pub offers: u64,
-    /// Hosts heard.
-    pub hosts: u64,
-    /// Leases by the word of their phase.
-    pub leases: BTreeMap<&'static str, u64>,
-    /// Micro-dollars by kind of account; cash counts against the rest, so they add up to zero.
-    pub ledger: BTreeMap<&'static str, i64>,
-    /// Renters with an account.
-    pub renters: u64,
-    /// Number of the journal's last event.
-    pub last_event: u64,
-    /// Statements that are remembered so that they have one effect.
-    pub remembered: u64,
-}
-
-impl From<Counts> for MarketNumbers {
-    fn from(counts: Counts) -> Self {
-        let Counts {
-            offers,
-            hosts_heard,
-            leases,
-            money,
-            renters,
-            remembered,
-            events,
-        } = counts;
-        let entry = |(kind, amount): (&'static str, MicroUsd)| {
-            // What the broker has, it owes to the others.
-            let amount = if kind == Account::Cash.kind() {
-                amount.negated()
-            } else {
-                amount
-            };
-            (kind, amount.0)
-        };
-        let ledger = money.into_iter().map(entry).collect();
-        Self {
-            offers,
-            hosts: hosts_heard,
-            leases,
-            ledger,
-            renters,
-            last_event: events,
-            remembered,
-        }
-    }
 }
 
 impl Metrics {
@@ -129,20 +52,20 @@ impl Metrics {
             matches: Family::default(),
             request_seconds: Family::new_with_constructor(|| Histogram::new(REQUEST_BUCKETS)),
             goals: Family::default(),
-            net_refusals: Family::default(),
             net: NetMetrics::default(),
             market: MarketMetrics::default(),
             process: ProcessMetrics::default(),
         };
-        metrics.register_own();
-        metrics.register_network();
-        metrics.register_market();
-        metrics.register_process();
+        let mut registry = Registry::default();
+        metrics.register(&mut registry);
+        metrics.net.register(&mut registry);
+        metrics.market.register(&mut registry);
+        metrics.process.register(&mut registry);
+        metrics.registry = registry;
         metrics
     }
 
-    fn register_own(&mut self) {
-        let to = &mut self.registry;
+    fn register(&self, to: &mut Registry) {
         let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
         to.register("broker_build", "The program that runs", build);
         let requests = self.requests.clone();
@@ -169,98 +92,6 @@ impl Metrics {
             "broker_goals",
             "Goals sent to hosts, by what came of it",
             self.goals.clone(),
-        );
-    }
-
-    fn register_network(&mut self) {
-        let (to, net) = (&mut self.registry, &self.net);
-        let refusals = self.net_refusals.clone();
-        to.register(
-            "broker_net_refusals",
-            "What the network layer turned away, by reason",
-            refusals,
-        );
-        to.register(
-            "broker_net_connections",
-            "Connections open now",
-            net.connections.clone(),
-        );
-        let opened = net.connections_opened.clone();
-        to.register(
-            "broker_net_connections_opened",
-            "Connections ever established",
-            opened,
-        );
-        let requests = net.requests.clone();
-        to.register(
-            "broker_net_requests",
-            "Requests that the network layer let in",
-            requests,
-        );
-        to.register(
-            "broker_net_answers",
-            "Answers that were written",
-            net.answered.clone(),
-        );
-        let circuits = net.circuits.clone();
-        to.register(
-            "broker_net_circuits",
-            "Circuits relayed between renters and hosts",
-            circuits,
-        );
-        let reservations = net.reservations.clone();
-        to.register(
-            "broker_net_reservations",
-            "Reservations of hosts, with renewals",
-            reservations,
-        );
-    }
-
-    fn register_market(&mut self) {
-        let (to, market) = (&mut self.registry, &self.market);
-        to.register("broker_offers", "Offers shown now", market.offers.clone());
-        to.register("broker_hosts", "Hosts heard now", market.hosts.clone());
-        to.register(
-            "broker_leases",
-            "Leases by where they stand",
-            market.leases.clone(),
-        );
-        let help =
-            "What each kind of account holds, in micro-dollars; cash counts against the rest";
-        to.register("broker_ledger_micro_usd", help, market.ledger.clone());
-        to.register(
-            "broker_renters",
-            "Renters with an account",
-            market.renters.clone(),
-        );
-        let event = market.last_event.clone();
-        to.register(
-            "broker_journal_event",
-            "Number of the journal's last event",
-            event,
-        );
-        let remembered = market.remembered.clone();
-        to.register(
-            "broker_replay_window",
-            "Statements remembered, each good for one effect",
-            remembered,
-        );
-    }
-
-    fn register_process(&mut self) {
-        let (to, process) = (&mut self.registry, &self.process);
-        let resident = process.resident.clone();
-        to.register("process_resident_memory_bytes", "Memory in use", resident);
-        to.register(
-            "process_open_fds",
-            "Open files and sockets",
-            process.open_files.clone(),
-        );
-        let started = process.started.clone();
-        to.register(
-            "process_start_time_seconds",
-            "When the process started, since 1970",
-            started,
         );
     }
 
@@ -310,7 +141,7 @@ impl Metrics {
 
     /// When the process started, for the page.
     pub fn set_started(&self, seconds_since_1970: u64) {
-        self.process.started.set(signed(seconds_since_1970));
+        self.process.set_started(seconds_since_1970);
     }
 
     /// The page: what was counted, and what the network and the market add up to now.
@@ -322,63 +153,12 @@ impl Metrics {
         net: &NetCounters,
         market: &MarketNumbers,
     ) -> Result<String, std::fmt::Error> {
-        self.take_network(net);
-        self.take_market(market);
-        self.take_process();
+        self.net.take(net);
+        self.market.take(market);
+        self.process.take();
         let mut page = String::new();
         prometheus_client::encoding::text::encode(&mut page, &self.registry)?;
         Ok(page)
-    }
-
-    fn take_network(&self, net: &NetCounters) {
-        for (refusal, count) in net.refusals() {
-            let counter = self
-                .net_refusals
-                .get_or_create_owned(&[("reason", refusal.label())]);
-            counter.inner().store(count, Ordering::Relaxed);
-        }
-        let counters = [
-            (&self.net.connections_opened, net.connections_opened()),
-            (&self.net.requests, net.requests_received()),
-            (&self.net.answered, net.requests_answered()),
-            (&self.net.circuits, net.circuits_accepted()),
-            (&self.net.reservations, net.reservations_accepted()),
-        ];
-        for (counter, count) in counters {
-            counter.inner().store(count, Ordering::Relaxed);
-        }
-        self.net.connections.set(signed(net.connections_open()));
-    }
-
-    fn take_market(&self, market: &MarketNumbers) {
-        self.market.offers.set(signed(market.offers));
-        self.market.hosts.set(signed(market.hosts));
-        self.market.renters.set(signed(market.renters));
-        self.market.last_event.set(signed(market.last_event));
-        self.market.remembered.set(signed(market.remembered));
-        for (state, count) in &market.leases {
-            self.market
-                .leases
-                .get_or_create_owned(&[("state", state)])
-                .set(signed(*count));
-        }
-        for (kind, amount) in &market.ledger {
-            self.market
-                .ledger
-                .get_or_create_owned(&[("account_kind", kind)])
-                .set(*amount);
-        }
-    }
-
-    fn take_process(&self) {
-        if let Some(bytes) = resident_bytes() {
-            self.process.resident.set(signed(bytes));
-        }
-        if let Ok(entries) = std::fs::read_dir("/proc/self/fd") {
-            self.process
-                .open_files
-                .set(i64::try_from(entries.count()).unwrap_or(i64::MAX));
-        }
     }
 }
 
@@ -390,14 +170,6 @@ impl Default for Metrics {
 
 fn signed(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
-}
-
-/// `VmRSS:    12345 kB`
-fn resident_bytes() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-    let kibibytes: u64 = line.split_whitespace().next()?.parse().ok()?;
-    Some(kibibytes.saturating_mul(1024))
 }
 
 #[cfg(test)]

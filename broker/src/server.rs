@@ -19,7 +19,7 @@ use crate::metrics::Metrics;
 use crate::ports::{PortTaken, check_free};
 use crate::store::{Store, StoreError};
 use crate::watches::WatchList;
-use events::EventLoop;
+use events::{EventLoop, Parts};
 use protocol::ids::BrokerId;
 use protocol::net::{Identity, IdentityError, Multiaddr, Node, NodeConfig, NodeError, NodeEvents};
 use std::net::SocketAddr;
@@ -140,30 +140,26 @@ impl Server {
             page,
             socket,
         } = opened;
-        let (config, clock) = (&options.config, options.clock.clone());
+        let (limits, clock) = (options.config.limits, options.clock.clone());
         let started_at = clock.now();
-        let metrics = Arc::new(Metrics::new());
-        metrics.set_started(started_at.0 / 1000);
         let stop = CancellationToken::new();
-        let market = thread.handle();
+        let (metrics, market) = (Arc::new(Metrics::new()), thread.handle());
+        metrics.set_started(started_at.0 / 1000);
         let (watches, watch_list) = WatchList::new(thread.notices());
-        let (goals, pusher) = GoalPusher::new(
-            node.clone(),
-            market.clone(),
-            Arc::clone(&metrics),
-            thread.notices(),
-        );
-        let listening = node.listen_addresses().await;
+        let (goals, pusher) = {
+            let (market, metrics) = (market.clone(), Arc::clone(&metrics));
+            GoalPusher::new(node.clone(), market, metrics, thread.notices())
+        };
         let (tell, addresses) = watch::channel(node.external_addresses().await);
         let api = Api {
             broker,
-            name: config.name.clone(),
-            fee: config.market.fee,
+            name: options.config.name.clone(),
+            fee: options.config.market.fee,
             clock,
             market,
             goals,
             watches,
-            watch_places: Arc::new(Semaphore::new(config.limits.watches)),
+            watch_places: Arc::new(Semaphore::new(limits.watches)),
             addresses,
             metrics,
             stopping: stop.child_token(),
@@ -175,31 +171,28 @@ impl Server {
             started_at,
             metrics_address,
         };
-        let state = PageState {
-            api: api.clone(),
-            node: node.clone(),
-        };
         let mut services = JoinSet::new();
         services.spawn(watch_list.run());
         services.spawn(pusher.run());
         services.spawn(follow_addresses(node.clone(), tell));
-        services.spawn(page.serve(state));
-        services.spawn(socket.serve(desk));
-        let event_loop = EventLoop {
+        services.spawn(page.serve(PageState {
             api: api.clone(),
             node: node.clone(),
-            events,
+        }));
+        services.spawn(socket.serve(desk));
+        let addresses = node.listen_addresses().await;
+        let parts = Parts {
+            api: api.clone(),
+            node: node.clone(),
             thread,
             services,
-            stop: stop.clone(),
-            requests_max: config.limits.requests_in_flight,
-            drain: config.limits.drain,
+            limits,
         };
-        let running = tokio::spawn(event_loop.run());
+        let running = tokio::spawn(EventLoop::new(parts, events, stop.clone()).run());
         Self {
             api,
             node,
-            addresses: listening,
+            addresses,
             metrics_address,
             admin_socket,
             stop,

@@ -5,6 +5,7 @@
 
 use super::ServerError;
 use crate::api::Api;
+use crate::config::Limits;
 use crate::market::{MarketError, MarketThread};
 use protocol::net::{Node, NodeEvent, NodeEvents};
 use std::time::Duration;
@@ -14,18 +15,24 @@ use tokio_util::sync::CancellationToken;
 /// How long the network may take to close.
 const CLOSE_DEADLINE: Duration = Duration::from_secs(2);
 
-/// Everything that a running broker owns.
-pub(super) struct EventLoop {
+/// What serves, put together.
+pub(super) struct Parts {
     pub(super) api: Api,
     pub(super) node: Node,
-    pub(super) events: NodeEvents,
     pub(super) thread: MarketThread,
     pub(super) services: JoinSet<()>,
-    pub(super) stop: CancellationToken,
-    /// Requests that are answered at once.
-    pub(super) requests_max: usize,
-    /// How long these may take when the broker stops.
-    pub(super) drain: Duration,
+    pub(super) limits: Limits,
+}
+
+/// Everything that a running broker owns.
+pub(super) struct EventLoop {
+    api: Api,
+    node: Node,
+    thread: MarketThread,
+    services: JoinSet<()>,
+    limits: Limits,
+    events: NodeEvents,
+    stop: CancellationToken,
 }
 
 /// What can happen to a running broker.
@@ -43,6 +50,25 @@ enum Happening {
 }
 
 impl EventLoop {
+    pub(super) fn new(parts: Parts, events: NodeEvents, stop: CancellationToken) -> Self {
+        let Parts {
+            api,
+            node,
+            thread,
+            services,
+            limits,
+        } = parts;
+        Self {
+            api,
+            node,
+            thread,
+            services,
+            limits,
+            events,
+            stop,
+        }
+    }
+
     /// Serves until it is told to stop, then drains and closes.
     pub(super) async fn run(mut self) -> Result<(), ServerError> {
         let mut requests = JoinSet::new();
@@ -57,7 +83,7 @@ impl EventLoop {
             }
         };
         self.stop.cancel();
-        let drained = tokio::time::timeout(self.drain, self.finish(&mut requests)).await;
+        let drained = tokio::time::timeout(self.limits.drain, self.finish(&mut requests)).await;
         if drained.is_err() {
             tracing::warn!(unanswered = requests.len(), "the time to answer is over");
         }
@@ -73,7 +99,7 @@ impl EventLoop {
             ended = self.thread.stopped() => Happening::MarketEnded(ended),
             () = self.stop.cancelled() => Happening::Stop,
             // While as many are answered as is allowed, the network's own queue fills and then says so.
-            event = self.events.recv(), if requests.len() < self.requests_max => match event {
+            event = self.events.recv(), if requests.len() < self.limits.requests_in_flight => match event {
                 Some(event) => Happening::Arrived(Box::new(event)),
                 None => Happening::NetworkEnded,
             },
@@ -106,7 +132,7 @@ impl EventLoop {
             tokio::select! {
                 biased;
                 _ = requests.join_next() => {}
-                event = self.events.recv(), if requests.len() < self.requests_max => match event {
+                event = self.events.recv(), if requests.len() < self.limits.requests_in_flight => match event {
                     Some(event) => self.take(event, requests),
                     None => while requests.join_next().await.is_some() {},
                 },

@@ -13,6 +13,8 @@ use protocol::lease::{Goal, LeaseView};
 use protocol::message::{self, BrokerReply, BrokerRequest, HostReply, HostRequest, Rejection};
 use protocol::net::{Identity, Multiaddr, Node, NodeConfig, NodeEvent, NodeEvents};
 use protocol::units::Seconds;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tempfile::TempDir;
 use tokio::sync::mpsc;
@@ -261,18 +263,27 @@ impl Party {
 pub(crate) struct FakeHost {
     pub(crate) party: Party,
     pub(crate) goals: mpsc::Receiver<(PublicKey, Goal)>,
+    /// Most goals that were with it at once.
+    pub(crate) at_once: Arc<AtomicUsize>,
     _tasks: JoinSet<()>,
 }
 
 impl FakeHost {
     pub(crate) async fn new(stand: &Stand) -> Self {
+        Self::slow(stand, Duration::ZERO).await
+    }
+
+    /// A host that takes so long to note a goal.
+    pub(crate) async fn slow(stand: &Stand, delay: Duration) -> Self {
         let (party, events) = Party::new(rand::random(), NodeConfig::host(Vec::new()), stand).await;
         let (sender, goals) = mpsc::channel(1024);
+        let at_once = Arc::new(AtomicUsize::new(0));
         let mut tasks = JoinSet::new();
-        tasks.spawn(note_goals(events, sender));
+        tasks.spawn(note_goals(events, sender, delay, Arc::clone(&at_once)));
         Self {
             party,
             goals,
+            at_once,
             _tasks: tasks,
         }
     }
@@ -301,8 +312,15 @@ impl FakeHost {
     }
 }
 
-async fn note_goals(mut events: NodeEvents, goals: mpsc::Sender<(PublicKey, Goal)>) {
+async fn note_goals(
+    mut events: NodeEvents,
+    goals: mpsc::Sender<(PublicKey, Goal)>,
+    delay: Duration,
+    at_once: Arc<AtomicUsize>,
+) {
+    let mut answers = JoinSet::new();
     while let Some(event) = events.recv().await {
+        while answers.try_join_next().is_some() {}
         let NodeEvent::Request {
             peer,
             bytes,
@@ -312,7 +330,12 @@ async fn note_goals(mut events: NodeEvents, goals: mpsc::Sender<(PublicKey, Goal
             continue;
         };
         let HostRequest::Goal(goal) = message::decode(&bytes).unwrap();
-        let _ = responder.reply(message::encode(&HostReply::Noted).unwrap());
-        let _ = goals.send((peer, goal)).await;
+        let goals = goals.clone();
+        at_once.fetch_max(answers.len() + 1, Ordering::Relaxed);
+        answers.spawn(async move {
+            let _ = goals.send((peer, goal)).await;
+            tokio::time::sleep(delay).await;
+            let _ = responder.reply(message::encode(&HostReply::Noted).unwrap());
+        });
     }
 }
