@@ -16,7 +16,9 @@ use protocol::tunnel::{Downward, Exec, OpeningReply, TunnelRefusal, Upward};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 
 use super::{LeaseAccess, refuse, shell};
-use crate::runtime::exec::{ExecHandle, ExecInput, ExecOutput, ExecSession, ExecState, Piece, Signal};
+use crate::runtime::exec::{
+    ExecHandle, ExecInput, ExecOutput, ExecSession, ExecState, Piece, Signal,
+};
 use crate::runtime::{Runtime, RuntimeError};
 
 /// From SIGHUP to SIGKILL when the tunnel is gone.
@@ -48,9 +50,19 @@ pub(super) async fn serve<R, T>(
         Ok(session) => session,
         Err(refusal) => return refuse(&mut tunnel, refusal).await,
     };
-    let ExecSession { handle, output, input } = session;
-    let mut program = Program { handle, left_alone: false };
-    if write_message(&mut tunnel, &OpeningReply::Open).await.is_err() {
+    let ExecSession {
+        handle,
+        output,
+        input,
+    } = session;
+    let mut program = Program {
+        handle,
+        left_alone: false,
+    };
+    if write_message(&mut tunnel, &OpeningReply::Open)
+        .await
+        .is_err()
+    {
         return program.end(runtime).await;
     }
     let (reader, mut writer) = tokio::io::split(tunnel);

@@ -7,9 +7,7 @@ use protocol::bounded::Blob;
 use protocol::ids::LeaseId;
 use protocol::lease::Detail;
 use protocol::net::frames::{MessageError, read_message, write_message};
-use protocol::tunnel::{
-    DATA_BYTES_MAX, Downward, Logs, OpeningReply, TunnelRefusal, Upward,
-};
+use protocol::tunnel::{DATA_BYTES_MAX, Downward, Logs, OpeningReply, TunnelRefusal, Upward};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 
 use super::{LeaseAccess, engine_failed, refuse};
@@ -39,7 +37,10 @@ pub(super) async fn serve<R, T>(
         Ok(source) => source,
         Err(refusal) => return refuse(&mut tunnel, refusal).await,
     };
-    if write_message(&mut tunnel, &OpeningReply::Open).await.is_err() {
+    if write_message(&mut tunnel, &OpeningReply::Open)
+        .await
+        .is_err()
+    {
         return;
     }
     let (reader, mut writer) = tokio::io::split(tunnel);
@@ -87,14 +88,26 @@ async fn open<R: Runtime>(
     access: &LeaseAccess,
     asked: Logs,
 ) -> Result<Source, TunnelRefusal> {
-    let query = LogQuery { follow: asked.follow, since: asked.since, tail: asked.tail };
+    let query = LogQuery {
+        follow: asked.follow,
+        since: asked.since,
+        tail: asked.tail,
+    };
     let failed = match runtime.logs(lease, query).await {
-        Ok(records) => return Ok(Source { records, is_live: true }),
+        Ok(records) => {
+            return Ok(Source {
+                records,
+                is_live: true,
+            });
+        }
         Err(error) => error,
     };
     // With the engine down a container's logs cannot be read, but those of one that is gone can.
     match read_saved(&access.saved_logs, query).await {
-        Ok(records) => Ok(Source { records, is_live: false }),
+        Ok(records) => Ok(Source {
+            records,
+            is_live: false,
+        }),
         Err(_) if failed == RuntimeError::NoContainer => {
             Err(TunnelRefusal::LogsGone(access.logs_kept))
         }
@@ -169,7 +182,8 @@ impl Gathered {
 
     fn takes(&self, record: &LogRecord) -> bool {
         self.is_empty()
-            || (self.stream == record.stream && self.bytes.len() + record.text.len() <= GATHERED_BYTES_MAX)
+            || (self.stream == record.stream
+                && self.bytes.len() + record.text.len() <= GATHERED_BYTES_MAX)
     }
 
     fn add(&mut self, record: &LogRecord) {

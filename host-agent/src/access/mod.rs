@@ -91,7 +91,14 @@ impl<R: Runtime, L: LeaseLookup> AccessService<R, L> {
     /// For `host`, whose wall clock is `now`.
     pub fn new(runtime: Arc<R>, leases: L, host: HostId, now: fn() -> Timestamp) -> Self {
         let places = Arc::new(Places::default());
-        Self { runtime, leases, host, now, places, refusals: Refusals::default() }
+        Self {
+            runtime,
+            leases,
+            host,
+            now,
+            places,
+            refusals: Refusals::default(),
+        }
     }
 
     /// How many tunnels are served now.
@@ -111,7 +118,8 @@ impl<R: Runtime, L: LeaseLookup> AccessService<R, L> {
     where
         T: AsyncRead + AsyncWrite + Send + Unpin,
     {
-        let opening = tokio::time::timeout(OPENING_TIMEOUT, read_message::<Opening, _>(&mut tunnel));
+        let opening =
+            tokio::time::timeout(OPENING_TIMEOUT, read_message::<Opening, _>(&mut tunnel));
         let admitted = match opening.await {
             Ok(Ok(Some(opening))) => self.admit(&opening, peer).await,
             Ok(Err(error @ (MessageError::Form(_) | MessageError::TooBig { .. }))) => {
@@ -133,7 +141,11 @@ impl<R: Runtime, L: LeaseLookup> AccessService<R, L> {
     where
         T: AsyncRead + AsyncWrite + Send + Unpin,
     {
-        let Admitted { request, access, _place } = admitted;
+        let Admitted {
+            request,
+            access,
+            _place,
+        } = admitted;
         match request.purpose {
             Purpose::Exec(asked) => {
                 exec::serve(&*self.runtime, tunnel, request.lease, &access, asked).await;
@@ -146,13 +158,17 @@ impl<R: Runtime, L: LeaseLookup> AccessService<R, L> {
 
     async fn admit(&self, opening: &Opening, peer: PublicKey) -> Result<Admitted, TunnelRefusal> {
         let now = (self.now)();
-        let verified = opening.verify_fresh(self.host.into(), now).map_err(|error| {
-            self.refusals.count(Refusal::of_signature(&error));
-            bad_request(&error.to_string())
-        })?;
+        let verified = opening
+            .verify_fresh(self.host.into(), now)
+            .map_err(|error| {
+                self.refusals.count(Refusal::of_signature(&error));
+                bad_request(&error.to_string())
+            })?;
         if verified.signer() != peer {
             self.refusals.count(Refusal::NotTheSigner);
-            return Err(bad_request("it was signed by another key than the connection's"));
+            return Err(bad_request(
+                "it was signed by another key than the connection's",
+            ));
         }
         // Somebody else's lease and one that never was look alike from outside.
         let found = self.leases.lease(verified.body().lease).await;
@@ -161,7 +177,11 @@ impl<R: Runtime, L: LeaseLookup> AccessService<R, L> {
             return Err(TunnelRefusal::UnknownLease);
         };
         let place = self.take_place(&verified, now)?;
-        Ok(Admitted { request: verified.into_body(), access, _place: place })
+        Ok(Admitted {
+            request: verified.into_body(),
+            access,
+            _place: place,
+        })
     }
 
     fn take_place(
@@ -175,16 +195,18 @@ impl<R: Runtime, L: LeaseLookup> AccessService<R, L> {
             forgettable_at: verified.forgettable_at(),
             lease: verified.body().lease,
         };
-        self.places.take(request, now).map_err(|refusal| match refusal {
-            NoPlace::TooMany => {
-                self.refusals.count(Refusal::TooMany);
-                TunnelRefusal::TooMany
-            }
-            NoPlace::Replayed => {
-                self.refusals.count(Refusal::Replayed);
-                bad_request("it was used before")
-            }
-        })
+        self.places
+            .take(request, now)
+            .map_err(|refusal| match refusal {
+                NoPlace::TooMany => {
+                    self.refusals.count(Refusal::TooMany);
+                    TunnelRefusal::TooMany
+                }
+                NoPlace::Replayed => {
+                    self.refusals.count(Refusal::Replayed);
+                    bad_request("it was used before")
+                }
+            })
     }
 }
 

@@ -78,19 +78,30 @@ impl Places {
         taken.all += 1;
         taken.by_lease.insert(request.lease, of_lease + 1);
         taken.remember(request);
-        Ok(Place { places: Arc::clone(self), lease: request.lease })
+        Ok(Place {
+            places: Arc::clone(self),
+            lease: request.lease,
+        })
     }
 
     /// How many tunnels there are.
     #[must_use]
     pub fn open(&self) -> usize {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner).all
+        self.taken
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .all
     }
 
     fn give_back(&self, lease: LeaseId) {
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         taken.all = taken.all.saturating_sub(1);
-        let left = taken.by_lease.get(&lease).copied().unwrap_or(0).saturating_sub(1);
+        let left = taken
+            .by_lease
+            .get(&lease)
+            .copied()
+            .unwrap_or(0)
+            .saturating_sub(1);
         if left == 0 {
             taken.by_lease.remove(&lease);
         } else {
@@ -101,7 +112,12 @@ impl Places {
 
 impl Taken {
     fn remember(&mut self, request: Request) {
-        let Request { signer, message, forgettable_at, .. } = request;
+        let Request {
+            signer,
+            message,
+            forgettable_at,
+            ..
+        } = request;
         self.seen.insert((signer, message), forgettable_at);
         self.by_age.insert((forgettable_at, signer, message), ());
     }
@@ -142,7 +158,10 @@ mod tests {
     fn a_request_is_good_once_until_it_is_forgotten() {
         let places = Arc::new(Places::default());
         drop(places.take(request(1, 1), Timestamp(5)).unwrap());
-        assert_eq!(places.take(request(1, 1), Timestamp(999)).unwrap_err(), NoPlace::Replayed);
+        assert_eq!(
+            places.take(request(1, 1), Timestamp(999)).unwrap_err(),
+            NoPlace::Replayed
+        );
         assert!(places.take(request(1, 1), Timestamp(1000)).is_ok());
     }
 
@@ -159,7 +178,10 @@ mod tests {
             assert_eq!(over, NoPlace::TooMany);
         }
         assert_eq!(places.open(), 512);
-        assert_eq!(places.take(request(9999, 9), Timestamp(0)).unwrap_err(), NoPlace::TooMany);
+        assert_eq!(
+            places.take(request(9999, 9), Timestamp(0)).unwrap_err(),
+            NoPlace::TooMany
+        );
         held.pop();
         assert!(places.take(request(9999, 7), Timestamp(0)).is_ok());
     }
@@ -170,7 +192,10 @@ mod tests {
         for number in 0..16_384 {
             drop(places.take(request(number, 1), Timestamp(0)).unwrap());
         }
-        assert_eq!(places.take(request(16_384, 1), Timestamp(0)).unwrap_err(), NoPlace::TooMany);
+        assert_eq!(
+            places.take(request(16_384, 1), Timestamp(0)).unwrap_err(),
+            NoPlace::TooMany
+        );
         assert!(places.take(request(16_384, 1), Timestamp(1000)).is_ok());
     }
 }

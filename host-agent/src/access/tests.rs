@@ -45,9 +45,14 @@ impl LeaseLookup for OneLease {
 }
 
 /// The renter has key 10, key 11 may enter too.
-async fn service(folder: &std::path::Path) -> (SimRuntime, Arc<AccessService<SimRuntime, OneLease>>) {
+async fn service(
+    folder: &std::path::Path,
+) -> (SimRuntime, Arc<AccessService<SimRuntime, OneLease>>) {
     let sim = SimRuntime::new(host(), now);
-    let image = PinnedImage { name: Text::new("demo").unwrap(), sha256: [9; 32] };
+    let image = PinnedImage {
+        name: Text::new("demo").unwrap(),
+        sha256: [9; 32],
+    };
     let spec = ContainerSpec {
         lease: lease(),
         broker: BrokerId::from_bytes([3; 32]),
@@ -94,7 +99,10 @@ fn envelope(message: u8) -> Envelope {
 
 fn opening(signer: &SigningKey, envelope: Envelope, lease: LeaseId, purpose: Purpose) -> Opening {
     let request = TunnelRequest { lease, purpose };
-    Signed::sign(request, signer, envelope).unwrap().signed().clone()
+    Signed::sign(request, signer, envelope)
+        .unwrap()
+        .signed()
+        .clone()
 }
 
 fn exec(words: &[&str]) -> Purpose {
@@ -137,7 +145,12 @@ async fn the_renter_and_its_other_key_enter_and_get_an_exit_code() {
     let folder = tempfile::tempdir().unwrap();
     let (_, service) = service(folder.path()).await;
     for (message, seed) in [(1, 10), (2, 11)] {
-        let opening = opening(&key(seed), envelope(message), lease(), exec(&["echo", "hi"]));
+        let opening = opening(
+            &key(seed),
+            envelope(message),
+            lease(),
+            exec(&["echo", "hi"]),
+        );
         let (tunnel, reply) = open(&service, &key(seed), &opening).await;
         assert_eq!(reply, Some(OpeningReply::Open));
         assert_eq!(rest(tunnel).await, (b"hi\n".to_vec(), Vec::new(), Some(0)));
@@ -153,19 +166,48 @@ async fn everybody_else_is_refused_with_a_counted_reason() {
     let (_, service) = service(folder.path()).await;
     let stranger = key(12);
     let other_lease = LeaseId::from_bytes([7; 16]);
-    let late = Envelope { issued: Timestamp(1), ..envelope(4) };
-    let elsewhere = Envelope { audience: PublicKey::from_bytes([5; 32]), ..envelope(5) };
+    let late = Envelope {
+        issued: Timestamp(1),
+        ..envelope(4)
+    };
+    let elsewhere = Envelope {
+        audience: PublicKey::from_bytes([5; 32]),
+        ..envelope(5)
+    };
     let cases = [
-        (&stranger, opening(&stranger, envelope(1), lease(), exec(&["cat"])), Refusal::UnknownLease),
-        (&stranger, opening(&key(10), envelope(2), lease(), exec(&["cat"])), Refusal::NotTheSigner),
-        (&key(10), opening(&key(10), envelope(3), other_lease, exec(&["cat"])), Refusal::UnknownLease),
-        (&key(10), opening(&key(10), late, lease(), exec(&["cat"])), Refusal::NotNow),
-        (&key(10), opening(&key(10), elsewhere, lease(), exec(&["cat"])), Refusal::WrongAudience),
+        (
+            &stranger,
+            opening(&stranger, envelope(1), lease(), exec(&["cat"])),
+            Refusal::UnknownLease,
+        ),
+        (
+            &stranger,
+            opening(&key(10), envelope(2), lease(), exec(&["cat"])),
+            Refusal::NotTheSigner,
+        ),
+        (
+            &key(10),
+            opening(&key(10), envelope(3), other_lease, exec(&["cat"])),
+            Refusal::UnknownLease,
+        ),
+        (
+            &key(10),
+            opening(&key(10), late, lease(), exec(&["cat"])),
+            Refusal::NotNow,
+        ),
+        (
+            &key(10),
+            opening(&key(10), elsewhere, lease(), exec(&["cat"])),
+            Refusal::WrongAudience,
+        ),
     ];
     for (peer, opening, reason) in cases {
         let before = service.refusals().of(reason);
         let (_, reply) = open(&service, peer, &opening).await;
-        assert!(matches!(reply, Some(OpeningReply::Refused(_))), "{reason:?}: {reply:?}");
+        assert!(
+            matches!(reply, Some(OpeningReply::Refused(_))),
+            "{reason:?}: {reply:?}"
+        );
         assert_eq!(service.refusals().of(reason), before + 1, "{reason:?}");
     }
     assert_eq!(service.open_tunnels(), 0);
@@ -179,7 +221,10 @@ async fn a_request_is_good_once() {
     let (tunnel, _) = open(&service, &key(10), &opening).await;
     rest(tunnel).await;
     let (_, reply) = open(&service, &key(10), &opening).await;
-    assert!(matches!(reply, Some(OpeningReply::Refused(TunnelRefusal::BadRequest(_)))));
+    assert!(matches!(
+        reply,
+        Some(OpeningReply::Refused(TunnelRefusal::BadRequest(_)))
+    ));
     assert_eq!(service.refusals().of(Refusal::Replayed), 1);
 }
 
@@ -195,7 +240,10 @@ async fn garbage_is_answered_and_counted() {
     });
     near.write_all(&[3, 0, 0, 0, 9, 9, 9]).await.unwrap();
     let reply = read_message(&mut near).await.unwrap();
-    assert!(matches!(reply, Some(OpeningReply::Refused(TunnelRefusal::BadRequest(_)))));
+    assert!(matches!(
+        reply,
+        Some(OpeningReply::Refused(TunnelRefusal::BadRequest(_)))
+    ));
     server.await.unwrap();
     assert_eq!(service.refusals().of(Refusal::Unreadable), 1);
 }
@@ -219,7 +267,10 @@ async fn input_reaches_its_end_and_comes_back() {
     let input = Upward::Input(Blob::new(vec![0, 1, 2, 255]).unwrap());
     write_message(&mut tunnel, &input).await.unwrap();
     write_message(&mut tunnel, &Upward::InputEnd).await.unwrap();
-    assert_eq!(rest(tunnel).await, (vec![0, 1, 2, 255], Vec::new(), Some(0)));
+    assert_eq!(
+        rest(tunnel).await,
+        (vec![0, 1, 2, 255], Vec::new(), Some(0))
+    );
 }
 
 #[tokio::test]
@@ -254,15 +305,23 @@ async fn an_unknown_program_and_a_reserved_variable_are_refused_before_anything_
     let Some(OpeningReply::Refused(TunnelRefusal::CommandUnknown(said))) = reply else {
         panic!("{reply:?}")
     };
-    assert_eq!(said.as_str(), "exec: \"vi\": executable file not found in $PATH");
+    assert_eq!(
+        said.as_str(),
+        "exec: \"vi\": executable file not found in $PATH"
+    );
 
-    let variable =
-        Variable { name: Text::new("LD_PRELOAD").unwrap(), value: Text::new("x").unwrap() };
+    let variable = Variable {
+        name: Text::new("LD_PRELOAD").unwrap(),
+        value: Text::new("x").unwrap(),
+    };
     let asked = Purpose::Exec(Exec {
         command: List::default(),
         terminal: Some(Terminal {
             kind: Text::new("xterm").unwrap(),
-            size: WindowSize { rows: 24, columns: 80 },
+            size: WindowSize {
+                rows: 24,
+                columns: 80,
+            },
         }),
         environment: List::first([variable]),
     });
@@ -275,7 +334,12 @@ async fn an_unknown_program_and_a_reserved_variable_are_refused_before_anything_
 }
 
 fn logs(follow: bool) -> Purpose {
-    Purpose::Logs(Logs { follow, since: None, tail: None, timestamps: false })
+    Purpose::Logs(Logs {
+        follow,
+        since: None,
+        tail: None,
+        timestamps: false,
+    })
 }
 
 #[tokio::test]
@@ -301,7 +365,12 @@ async fn logs_come_from_the_engine_then_from_the_file_then_are_gone() {
     std::fs::remove_file(path).unwrap();
     let gone = opening(&key(10), envelope(3), lease(), logs(false));
     let (_, reply) = open(&service, &key(10), &gone).await;
-    assert_eq!(reply, Some(OpeningReply::Refused(TunnelRefusal::LogsGone(Seconds(3600)))));
+    assert_eq!(
+        reply,
+        Some(OpeningReply::Refused(TunnelRefusal::LogsGone(Seconds(
+            3600
+        ))))
+    );
 }
 
 #[tokio::test]
@@ -312,5 +381,8 @@ async fn followed_logs_end_with_the_container_and_say_its_code() {
     let (tunnel, _) = open(&service, &key(10), &followed).await;
     sim.write(lease(), LogStream::Output, "last");
     sim.end(lease(), 3, false);
-    assert_eq!(rest(tunnel).await, (b"last\n".to_vec(), Vec::new(), Some(3)));
+    assert_eq!(
+        rest(tunnel).await,
+        (b"last\n".to_vec(), Vec::new(), Some(3))
+    );
 }

@@ -54,10 +54,10 @@ impl ExecHandle {
 
     /// Kills the program if it is still there, without waiting for anything.
     pub(crate) fn kill_now(&self) {
-        if let Some(process) = &self.process {
-            if let Err(error) = process.signal(Signal::Kill) {
-                tracing::warn!(%error, "a program that nobody waits for could not be killed");
-            }
+        if let Some(process) = &self.process
+            && let Err(error) = process.signal(Signal::Kill)
+        {
+            tracing::warn!(%error, "a program that nobody waits for could not be killed");
         }
     }
 }
@@ -192,11 +192,23 @@ impl ExecOutput {
     /// Of a program without one.
     #[must_use]
     pub fn framed(reader: impl AsyncRead + Send + Unpin + 'static) -> Self {
-        Self::new(Box::new(reader), Framing::Frames { errors: false, left: 0 })
+        Self::new(
+            Box::new(reader),
+            Framing::Frames {
+                errors: false,
+                left: 0,
+            },
+        )
     }
 
     fn new(reader: BoxedReader, framing: Framing) -> Self {
-        Self { reader, framing, header: [0; HEADER_BYTES], header_filled: 0, returned: None }
+        Self {
+            reader,
+            framing,
+            header: [0; HEADER_BYTES],
+            header_filled: 0,
+            returned: None,
+        }
     }
 
     /// The next piece; nothing at the end. Cancel-safe.
@@ -227,7 +239,11 @@ impl ExecOutput {
         if let Framing::Frames { left, .. } = &mut self.framing {
             *left = left.saturating_sub(u32::try_from(read).unwrap_or(u32::MAX));
         }
-        Ok(Some(if errors { Piece::Errors(bytes) } else { Piece::Output(bytes) }))
+        Ok(Some(if errors {
+            Piece::Errors(bytes)
+        } else {
+            Piece::Output(bytes)
+        }))
     }
 
     /// Makes `piece` the next one again.
@@ -238,7 +254,10 @@ impl ExecOutput {
     /// Reads headers until one has bytes behind it; nothing at a clean end.
     async fn next_frame(&mut self) -> io::Result<Option<(bool, u32)>> {
         loop {
-            let read = self.reader.read(&mut self.header[self.header_filled..]).await?;
+            let read = self
+                .reader
+                .read(&mut self.header[self.header_filled..])
+                .await?;
             match (read, self.header_filled) {
                 (0, 0) => return Ok(None),
                 (0, _) => return Err(io::ErrorKind::UnexpectedEof.into()),
@@ -249,7 +268,10 @@ impl ExecOutput {
             }
             self.header_filled = 0;
             let [stream, 0, 0, 0, a, b, c, d] = self.header else {
-                return Err(io::Error::new(io::ErrorKind::InvalidData, "not a frame of the engine"));
+                return Err(io::Error::new(
+                    io::ErrorKind::InvalidData,
+                    "not a frame of the engine",
+                ));
             };
             let errors = stream == 2;
             let left = u32::from_be_bytes([a, b, c, d]);
@@ -263,12 +285,16 @@ impl ExecOutput {
 
 impl fmt::Debug for ExecOutput {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ExecOutput").field("framing", &self.framing).finish_non_exhaustive()
+        f.debug_struct("ExecOutput")
+            .field("framing", &self.framing)
+            .finish_non_exhaustive()
     }
 }
 
 fn piece_size(left: u32) -> usize {
-    usize::try_from(left).unwrap_or(usize::MAX).min(DATA_BYTES_MAX)
+    usize::try_from(left)
+        .unwrap_or(usize::MAX)
+        .min(DATA_BYTES_MAX)
 }
 
 #[cfg(test)]
@@ -280,8 +306,14 @@ mod tests {
     async fn frames_come_apart_by_stream() {
         let wire = b"\x01\0\0\0\0\0\0\x02hi\x02\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\x03err".to_vec();
         let mut output = ExecOutput::framed(Cursor::new(wire));
-        assert_eq!(output.next().await.unwrap(), Some(Piece::Output(b"hi".to_vec())));
-        assert_eq!(output.next().await.unwrap(), Some(Piece::Errors(b"err".to_vec())));
+        assert_eq!(
+            output.next().await.unwrap(),
+            Some(Piece::Output(b"hi".to_vec()))
+        );
+        assert_eq!(
+            output.next().await.unwrap(),
+            Some(Piece::Errors(b"err".to_vec()))
+        );
         assert_eq!(output.next().await.unwrap(), None);
     }
 
@@ -290,9 +322,18 @@ mod tests {
         let mut wire = b"\x01\0\0\0\xff\xff\xff\xff".to_vec();
         wire.extend(vec![7; DATA_BYTES_MAX + 5]);
         let mut output = ExecOutput::framed(Cursor::new(wire));
-        assert_eq!(output.next().await.unwrap(), Some(Piece::Output(vec![7; DATA_BYTES_MAX])));
-        assert_eq!(output.next().await.unwrap(), Some(Piece::Output(vec![7; 5])));
-        assert_eq!(output.next().await.unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+        assert_eq!(
+            output.next().await.unwrap(),
+            Some(Piece::Output(vec![7; DATA_BYTES_MAX]))
+        );
+        assert_eq!(
+            output.next().await.unwrap(),
+            Some(Piece::Output(vec![7; 5]))
+        );
+        assert_eq!(
+            output.next().await.unwrap_err().kind(),
+            io::ErrorKind::UnexpectedEof
+        );
     }
 
     #[tokio::test]
@@ -306,6 +347,9 @@ mod tests {
     #[tokio::test]
     async fn bytes_that_are_no_frame_are_an_error() {
         let mut output = ExecOutput::framed(Cursor::new(b"OCI runtime".to_vec()));
-        assert_eq!(output.next().await.unwrap_err().kind(), io::ErrorKind::InvalidData);
+        assert_eq!(
+            output.next().await.unwrap_err().kind(),
+            io::ErrorKind::InvalidData
+        );
     }
 }

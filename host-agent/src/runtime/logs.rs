@@ -75,7 +75,11 @@ impl LogRecord {
     pub fn of_engine(stream: LogStream, line: &[u8]) -> Self {
         let end = line.iter().position(|byte| *byte == b' ').unwrap_or(0);
         let at = String::from_utf8_lossy(&line[..end]).into_owned();
-        Self { at, stream, text: line.get(end + 1..).unwrap_or_default().to_vec() }
+        Self {
+            at,
+            stream,
+            text: line.get(end + 1..).unwrap_or_default().to_vec(),
+        }
     }
 
     fn of_saved(line: &[u8]) -> Option<Self> {
@@ -90,7 +94,11 @@ impl LogRecord {
         if letter.is_ascii_lowercase() {
             text.push(b'\n');
         }
-        Some(Self { at: String::from_utf8_lossy(&line[..end]).into_owned(), stream, text })
+        Some(Self {
+            at: String::from_utf8_lossy(&line[..end]).into_owned(),
+            stream,
+            text,
+        })
     }
 
     fn saved(&self) -> Vec<u8> {
@@ -106,7 +114,10 @@ impl LogRecord {
         };
         let mut line = format!("{} {letter} ", self.at).into_bytes();
         // A record is a line or a part of one; were it more, the file must stay readable.
-        line.extend(text.iter().map(|byte| if *byte == b'\n' { b' ' } else { *byte }));
+        line.extend(
+            text.iter()
+                .map(|byte| if *byte == b'\n' { b' ' } else { *byte }),
+        );
         line.push(b'\n');
         line
     }
@@ -124,7 +135,9 @@ pub struct LogRecords(Pin<Box<dyn Stream<Item = Result<LogRecord, RuntimeError>>
 impl LogRecords {
     /// Over `stream`.
     #[must_use]
-    pub fn new(stream: impl Stream<Item = Result<LogRecord, RuntimeError>> + Send + 'static) -> Self {
+    pub fn new(
+        stream: impl Stream<Item = Result<LogRecord, RuntimeError>> + Send + 'static,
+    ) -> Self {
         Self(Box::pin(stream))
     }
 
@@ -175,14 +188,21 @@ pub(crate) async fn save(mut records: LogRecords, path: &Path) -> Result<(), Run
 /// # Errors
 /// When the file cannot be opened; [`RuntimeError::File`].
 pub async fn read_saved(path: &Path, query: LogQuery) -> Result<LogRecords, RuntimeError> {
-    let file = tokio::fs::File::open(path).await.map_err(|error| file_error(path, &error))?;
-    let reader = SavedReader { file: BufReader::new(file), path: path.display().to_string() };
+    let file = tokio::fs::File::open(path)
+        .await
+        .map_err(|error| file_error(path, &error))?;
+    let reader = SavedReader {
+        file: BufReader::new(file),
+        path: path.display().to_string(),
+    };
     let since = query.since;
     let records = futures::stream::try_unfold(reader, move |mut reader| async move {
         Ok(reader.next().await?.map(|record| (record, reader)))
     })
     .filter(move |record: &Result<LogRecord, RuntimeError>| {
-        let wanted = record.as_ref().map_or(true, |record| record.is_since(since));
+        let wanted = record
+            .as_ref()
+            .map_or(true, |record| record.is_since(since));
         std::future::ready(wanted)
     });
     let records = LogRecords::new(records);
@@ -204,7 +224,9 @@ async fn last_lines(mut records: LogRecords, lines: u32) -> Result<LogRecords, R
             whole -= u32::from(gone.is_some_and(|record| record.text.ends_with(b"\n")));
         }
     }
-    Ok(LogRecords::new(futures::stream::iter(kept.into_iter().map(Ok))))
+    Ok(LogRecords::new(futures::stream::iter(
+        kept.into_iter().map(Ok),
+    )))
 }
 
 struct SavedReader {
@@ -232,7 +254,10 @@ impl SavedReader {
 }
 
 fn file_error(path: &Path, error: &io::Error) -> RuntimeError {
-    RuntimeError::File { path: path.display().to_string(), detail: error.to_string() }
+    RuntimeError::File {
+        path: path.display().to_string(),
+        detail: error.to_string(),
+    }
 }
 
 #[cfg(test)]
@@ -240,13 +265,25 @@ mod tests {
     use super::*;
 
     fn record(at: &str, stream: LogStream, text: &[u8]) -> LogRecord {
-        LogRecord { at: at.to_owned(), stream, text: text.to_vec() }
+        LogRecord {
+            at: at.to_owned(),
+            stream,
+            text: text.to_vec(),
+        }
     }
 
     fn written() -> Vec<LogRecord> {
         vec![
-            record("2026-11-30T14:00:00.000000001Z", LogStream::Output, b"one\n"),
-            record("2026-11-30T14:00:01.5Z", LogStream::Errors, b"two \xff\x1b[2J\n"),
+            record(
+                "2026-11-30T14:00:00.000000001Z",
+                LogStream::Output,
+                b"one\n",
+            ),
+            record(
+                "2026-11-30T14:00:01.5Z",
+                LogStream::Errors,
+                b"two \xff\x1b[2J\n",
+            ),
             record("2026-11-30T14:00:02Z", LogStream::Output, b"half "),
             record("2026-11-30T14:00:02Z", LogStream::Output, b"line\n"),
             record("2026-11-30T14:00:03Z", LogStream::Errors, b"no end"),
@@ -276,9 +313,17 @@ mod tests {
         // 14:00:01.500 UTC on that day is 1 796 047 201 500 ms.
         let since = Some(Timestamp(1_796_047_201_500));
         assert_eq!(read_time("2026-11-30T14:00:01.5Z"), since);
-        let late = saved_and_read(LogQuery { since, ..LogQuery::default() }).await;
+        let late = saved_and_read(LogQuery {
+            since,
+            ..LogQuery::default()
+        })
+        .await;
         assert_eq!(late, written()[1..]);
-        let last = saved_and_read(LogQuery { tail: Some(1), ..LogQuery::default() }).await;
+        let last = saved_and_read(LogQuery {
+            tail: Some(1),
+            ..LogQuery::default()
+        })
+        .await;
         assert_eq!(last, written()[2..]);
     }
 

@@ -16,9 +16,11 @@
 pub mod exec;
 pub mod logs;
 
+mod events;
+
 pub mod docker;
-pub mod sim;
 pub mod sandbox;
+pub mod sim;
 
 mod process;
 
@@ -34,7 +36,8 @@ use protocol::offer::ResourceName;
 use protocol::tunnel::WindowSize;
 use protocol::units::{Bytes, Seconds, Timestamp};
 use tokio::sync::mpsc;
-use tokio_util::task::AbortOnDropHandle;
+
+pub use events::{ContainerEvent, EventWatch};
 
 use exec::{ExecError, ExecHandle, ExecSession, ExecSpec, ExecState, Signal};
 use logs::{LogQuery, LogRecords};
@@ -151,7 +154,9 @@ pub enum RuntimeError {
         reason: String,
     },
     /// The socket is there and may not be used.
-    #[error("{socket} may not be used by this user: run as root, or join the socket's group (`docker`)")]
+    #[error(
+        "{socket} may not be used by this user: run as root, or join the socket's group (`docker`)"
+    )]
     Permission {
         /// The socket.
         socket: String,
@@ -337,70 +342,4 @@ pub struct Exit {
     pub started: Timestamp,
     /// When it ended, by the engine's clock.
     pub finished: Timestamp,
-}
-
-/// What happened to a container, or to the watch. Events may repeat; the list is always the truth.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ContainerEvent {
-    /// The watch is up (again): this is every container of this host now. Comes first, and after each gap.
-    Listed(Vec<Container>),
-    /// It started.
-    Started {
-        /// Whose.
-        lease: LeaseId,
-        /// When.
-        at: Timestamp,
-    },
-    /// Its main process ended.
-    Died {
-        /// Whose.
-        lease: LeaseId,
-        /// How. `started` is zero here: events do not say it.
-        exit: Exit,
-    },
-    /// It was removed.
-    Removed {
-        /// Whose.
-        lease: LeaseId,
-    },
-    /// It wrote more than its disk allows; it was stopped at once, and `Died` follows.
-    DiskExceeded {
-        /// Whose.
-        lease: LeaseId,
-        /// What it wrote.
-        used: Bytes,
-        /// What it may write.
-        allowed: Bytes,
-    },
-    /// The engine does not answer; the watch goes on trying.
-    EngineLost {
-        /// What failed.
-        reason: String,
-    },
-}
-
-/// A running watch: what [`Runtime::watch`] returns.
-#[derive(Debug)]
-pub struct EventWatch {
-    events: mpsc::Receiver<ContainerEvent>,
-    _task: AbortOnDropHandle<()>,
-}
-
-/// How many events may wait for their reader.
-const EVENTS_WAITING_MAX: usize = 256;
-
-impl EventWatch {
-    /// Starts `watch` as a task that ends with the value returned.
-    pub(crate) fn start<F>(watch: impl FnOnce(mpsc::Sender<ContainerEvent>) -> F) -> Self
-    where
-        F: Future<Output = ()> + Send + 'static,
-    {
-        let (sender, events) = mpsc::channel(EVENTS_WAITING_MAX);
-        Self { events, _task: AbortOnDropHandle::new(tokio::spawn(watch(sender))) }
-    }
-
-    /// The next event; nothing only when the runtime itself is gone. Cancel-safe.
-    pub async fn next(&mut self) -> Option<ContainerEvent> {
-        self.events.recv().await
-    }
 }

@@ -35,9 +35,16 @@ pub(crate) async fn bench() -> Option<Bench> {
 pub(crate) async fn bench_at(socket: &Path) -> Option<Bench> {
     let host = HostId::from_bytes(rand::random());
     match DockerRuntime::connect(socket, host).await {
-        Ok(runtime) => Some(Bench { runtime, host, socket: socket.to_owned() }),
+        Ok(runtime) => Some(Bench {
+            runtime,
+            host,
+            socket: socket.to_owned(),
+        }),
         Err(error) => {
-            assert!(std::env::var_os("CI").is_none(), "no engine for the tests: {error}");
+            assert!(
+                std::env::var_os("CI").is_none(),
+                "no engine for the tests: {error}"
+            );
             eprintln!("SKIPPED, and nothing was tested: {error}");
             None
         }
@@ -75,7 +82,9 @@ impl Drop for Bench {
         let cleaning = std::thread::spawn(move || {
             let runtime = tokio::runtime::Runtime::new().unwrap();
             runtime.block_on(async {
-                let Ok(runtime) = DockerRuntime::connect(&socket, host).await else { return };
+                let Ok(runtime) = DockerRuntime::connect(&socket, host).await else {
+                    return;
+                };
                 for container in runtime.containers().await.unwrap_or_default() {
                     let _tried = runtime.remove(container.lease).await;
                 }
@@ -120,7 +129,9 @@ pub(crate) fn registry() -> String {
 /// The image `name:1` of the test registry by its digest.
 pub(crate) async fn pinned(name: &str) -> PinnedImage {
     let registry = registry();
-    let mut stream = TcpStream::connect(&registry).await.expect("the test registry answers");
+    let mut stream = TcpStream::connect(&registry)
+        .await
+        .expect("the test registry answers");
     let request = format!(
         "HEAD /v2/{name}/manifests/1 HTTP/1.1\r\nHost: {registry}\r\nConnection: close\r\n\
          Accept: application/vnd.oci.image.manifest.v1+json\r\n\
@@ -131,7 +142,13 @@ pub(crate) async fn pinned(name: &str) -> PinnedImage {
     stream.read_to_string(&mut answer).await.unwrap();
     let digest = answer
         .lines()
-        .find_map(|line| line.to_ascii_lowercase().strip_prefix("docker-content-digest: ").map(str::to_owned))
+        .find_map(|line| {
+            line.to_ascii_lowercase()
+                .strip_prefix("docker-content-digest: ")
+                .map(str::to_owned)
+        })
         .unwrap_or_else(|| panic!("the registry has no {name}:1: run scripts/images.sh\n{answer}"));
-    format!("{registry}/{name}@{}", digest.trim()).parse().unwrap()
+    format!("{registry}/{name}@{}", digest.trim())
+        .parse()
+        .unwrap()
 }

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use crate::engine::{Bench, MIB, bench, spec};
 use bollard::Docker;
 use bollard::query_parameters::InspectContainerOptions;
-use crate::engine::{Bench, MIB, bench, spec};
 use host_agent::runtime::docker::DockerRuntime;
 use host_agent::runtime::sandbox::container_name;
 use host_agent::runtime::{ContainerEvent, EventWatch, Exit, RunState, Runtime, RuntimeError};
@@ -32,16 +32,24 @@ async fn exit(bench: &Bench, lease: LeaseId) -> Exit {
 async fn the_engine_says_what_it_is() {
     let Some(bench) = bench().await else { return };
     let facts = bench.runtime.facts().await.unwrap();
-    assert!(facts.api >= (1, 41) && facts.runtime.starts_with("runc "), "{facts:?}");
+    assert!(
+        facts.api >= (1, 41) && facts.runtime.starts_with("runc "),
+        "{facts:?}"
+    );
     assert!(facts.data_root.starts_with('/') && facts.ram.0 > 0 && facts.cpu_cores > 0);
 }
 
 #[tokio::test]
 async fn no_engine_is_said_with_its_socket() {
     let socket = std::path::Path::new("/nonexistent/docker.sock");
-    let error = DockerRuntime::connect(socket, HostId::from_bytes([1; 32])).await.unwrap_err();
+    let error = DockerRuntime::connect(socket, HostId::from_bytes([1; 32]))
+        .await
+        .unwrap_err();
     assert!(matches!(error, RuntimeError::Unreachable { .. }));
-    assert!(error.to_string().contains("/nonexistent/docker.sock"), "{error}");
+    assert!(
+        error.to_string().contains("/nonexistent/docker.sock"),
+        "{error}"
+    );
 }
 
 #[tokio::test]
@@ -56,7 +64,10 @@ async fn each_step_may_be_repeated() {
 
     let started = runtime.start(spec.lease).await.unwrap();
     assert_eq!(runtime.start(spec.lease).await.unwrap(), started);
-    assert_eq!(state(&bench, spec.lease).await, RunState::Running { since: started.0 });
+    assert_eq!(
+        state(&bench, spec.lease).await,
+        RunState::Running { since: started.0 }
+    );
 
     runtime.stop(spec.lease, Seconds(1)).await.unwrap();
     runtime.stop(spec.lease, Seconds(1)).await.unwrap();
@@ -78,18 +89,30 @@ async fn a_new_agent_finds_its_containers_and_no_others() {
     let Some(bench) = bench().await else { return };
     let running = bench.started("feira-demo", &[]).await;
     let created = bench.created("feira-demo", &[]).await;
-    let Some(other) = crate::engine::bench().await else { return };
+    let Some(other) = crate::engine::bench().await else {
+        return;
+    };
     let theirs = other.created("feira-demo", &[]).await;
 
-    let agent = DockerRuntime::connect("/var/run/docker.sock".as_ref(), bench.host).await.unwrap();
+    let agent = DockerRuntime::connect("/var/run/docker.sock".as_ref(), bench.host)
+        .await
+        .unwrap();
     let found = agent.containers().await.unwrap();
     let mut leases: Vec<LeaseId> = found.iter().map(|container| container.lease).collect();
     leases.sort();
     let mut expected = vec![running.lease, created.lease];
     expected.sort();
     assert_eq!(leases, expected);
-    assert!(found.iter().all(|c| c.epoch == 7 && c.run == 1 && c.broker == running.broker));
-    assert_eq!(agent.inspect(theirs.lease).await.unwrap(), None, "by label, not by name");
+    assert!(
+        found
+            .iter()
+            .all(|c| c.epoch == 7 && c.run == 1 && c.broker == running.broker)
+    );
+    assert_eq!(
+        agent.inspect(theirs.lease).await.unwrap(),
+        None,
+        "by label, not by name"
+    );
 }
 
 #[tokio::test]
@@ -110,11 +133,17 @@ async fn a_bridge_is_the_leases_own_and_goes_with_it() {
     bench.runtime.start(spec.lease).await.unwrap();
     let docker = Docker::connect_with_socket_defaults().unwrap();
     let name = container_name(spec.lease);
-    let network = docker.inspect_network(&name, None::<bollard::query_parameters::InspectNetworkOptions>);
+    let network = docker.inspect_network(
+        &name,
+        None::<bollard::query_parameters::InspectNetworkOptions>,
+    );
     let options = network.await.unwrap().options.unwrap();
     assert_eq!(options["com.docker.network.bridge.enable_icc"], "false");
     bench.runtime.remove(spec.lease).await.unwrap();
-    let gone = docker.inspect_network(&name, None::<bollard::query_parameters::InspectNetworkOptions>);
+    let gone = docker.inspect_network(
+        &name,
+        None::<bollard::query_parameters::InspectNetworkOptions>,
+    );
     assert!(gone.await.is_err());
 }
 
@@ -124,7 +153,10 @@ async fn a_volume_of_the_image_is_covered_and_nothing_is_left() {
     let spec = bench.started("feira-volume", &[]).await;
     let docker = Docker::connect_with_socket_defaults().unwrap();
     let name = container_name(spec.lease);
-    let found = docker.inspect_container(&name, None::<InspectContainerOptions>).await.unwrap();
+    let found = docker
+        .inspect_container(&name, None::<InspectContainerOptions>)
+        .await
+        .unwrap();
     assert_eq!(found.mounts, Some(Vec::new()));
     let covers = found.host_config.unwrap().tmpfs.unwrap();
     assert!(covers["/var/data"].contains("size="), "{covers:?}");
@@ -138,13 +170,28 @@ async fn start_problem(bench: &Bench, name: &str, command: &[&str]) -> Problem {
 #[tokio::test]
 async fn a_command_that_is_not_in_the_image_is_a_typed_problem() {
     let Some(bench) = bench().await else { return };
-    for (name, command) in [("feira-nocommand", &[][..]), ("feira-demo", &["no-such-program"])] {
+    for (name, command) in [
+        ("feira-nocommand", &[][..]),
+        ("feira-demo", &["no-such-program"]),
+    ] {
         let problem = start_problem(&bench, name, command).await;
-        assert_eq!((problem.stage, problem.kind), (Stage::Starting, ProblemKind::CommandUnknown));
-        assert!(problem.detail.contains("No such file"), "{}", problem.detail);
+        assert_eq!(
+            (problem.stage, problem.kind),
+            (Stage::Starting, ProblemKind::CommandUnknown)
+        );
+        assert!(
+            problem.detail.contains("No such file"),
+            "{}",
+            problem.detail
+        );
     }
     let problem = start_problem(&bench, "feira-demo", &["/etc"]).await;
-    assert_eq!(problem.kind, ProblemKind::CommandUnknown, "{}", problem.detail);
+    assert_eq!(
+        problem.kind,
+        ProblemKind::CommandUnknown,
+        "{}",
+        problem.detail
+    );
 }
 
 #[tokio::test]
@@ -152,14 +199,24 @@ async fn a_program_that_ends_at_once_did_start() {
     let Some(bench) = bench().await else { return };
     let spec = bench.started("feira-exit3", &[]).await;
     assert_eq!(exit(&bench, spec.lease).await.code, 3);
-    let spec = bench.started("feira-demo", &["sh", "-c", "echo '[FATAL' >&2; exit 127"]).await;
+    let spec = bench
+        .started("feira-demo", &["sh", "-c", "echo '[FATAL' >&2; exit 127"])
+        .await;
     assert_eq!(exit(&bench, spec.lease).await.code, 127);
 }
 
 #[tokio::test]
 async fn a_gpu_without_a_driver_is_a_typed_problem() {
     let Some(bench) = bench().await else { return };
-    if bench.runtime.facts().await.unwrap().runtimes.iter().any(|name| name == "nvidia") {
+    if bench
+        .runtime
+        .facts()
+        .await
+        .unwrap()
+        .runtimes
+        .iter()
+        .any(|name| name == "nvidia")
+    {
         return;
     }
     let (image, pulled) = bench.image("feira-demo").await;
@@ -167,13 +224,24 @@ async fn a_gpu_without_a_driver_is_a_typed_problem() {
     spec.gpus = List::first([Text::new("GPU-00000000-0000-0000-0000-000000000000").unwrap()]);
     bench.runtime.create(&spec, &pulled).await.unwrap();
     let problem = bench.runtime.start(spec.lease).await.unwrap_err();
-    assert_eq!(problem.kind, ProblemKind::GpuUnavailable, "{}", problem.detail);
-    assert_eq!(state(&bench, spec.lease).await, RunState::Created, "it never ran");
+    assert_eq!(
+        problem.kind,
+        ProblemKind::GpuUnavailable,
+        "{}",
+        problem.detail
+    );
+    assert_eq!(
+        state(&bench, spec.lease).await,
+        RunState::Created,
+        "it never ran"
+    );
 }
 
 async fn event(watch: &mut EventWatch) -> ContainerEvent {
     let next = tokio::time::timeout(Duration::from_secs(30), watch.next());
-    next.await.expect("an event comes").expect("the watch lives")
+    next.await
+        .expect("an event comes")
+        .expect("the watch lives")
 }
 
 #[tokio::test]
@@ -185,7 +253,9 @@ async fn the_watch_says_what_happens() {
     let lease = spec.lease;
     let started = event(&mut watch).await;
     assert!(matches!(started, ContainerEvent::Started { lease: of, .. } if of == lease));
-    let ContainerEvent::Died { lease: of, exit } = event(&mut watch).await else { panic!() };
+    let ContainerEvent::Died { lease: of, exit } = event(&mut watch).await else {
+        panic!()
+    };
     assert_eq!((of, exit.code, exit.out_of_memory), (lease, 3, false));
     bench.runtime.remove(lease).await.unwrap();
     assert_eq!(event(&mut watch).await, ContainerEvent::Removed { lease });
@@ -203,6 +273,42 @@ async fn a_kill_for_memory_is_told_apart() {
     bench.runtime.create(&spec, &pulled).await.unwrap();
     bench.runtime.start(spec.lease).await.unwrap();
     event(&mut watch).await;
-    let ContainerEvent::Died { exit, .. } = event(&mut watch).await else { panic!("not dead") };
+    let ContainerEvent::Died { exit, .. } = event(&mut watch).await else {
+        panic!("not dead")
+    };
     assert_eq!((exit.code, exit.out_of_memory), (137, true));
+}
+
+#[tokio::test]
+async fn a_container_that_fills_its_disk_is_stopped() {
+    let Some(bench) = bench().await else { return };
+    let (image, pulled) = bench.image("feira-demo").await;
+    let fill = "head -c 30000000 /dev/zero >/filled; sleep 1000";
+    let mut spec = spec(image, &["sh", "-c", fill]);
+    // 20 MB beside the image.
+    spec.disk = Bytes(pulled.size.0 + 20_000_000);
+    let runtime = bench
+        .runtime
+        .clone()
+        .measuring_disks_every(Duration::from_millis(200));
+    let mut watch = runtime.watch();
+    event(&mut watch).await;
+    runtime.create(&spec, &pulled).await.unwrap();
+    runtime.start(spec.lease).await.unwrap();
+    event(&mut watch).await;
+    let ContainerEvent::DiskExceeded {
+        lease,
+        used,
+        allowed,
+    } = event(&mut watch).await
+    else {
+        panic!("not noticed")
+    };
+    assert_eq!((lease, allowed), (spec.lease, Bytes(20_000_000)));
+    assert!(used > allowed, "{used}");
+    let died = event(&mut watch).await;
+    assert!(
+        matches!(died, ContainerEvent::Died { lease, .. } if lease == spec.lease),
+        "{died:?}"
+    );
 }

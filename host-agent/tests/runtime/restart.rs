@@ -40,7 +40,10 @@ impl Engine {
 
     async fn wait_up(&self) {
         for _ in 0..600 {
-            if DockerRuntime::connect(&self.socket(), HostId::from_bytes([1; 32])).await.is_ok() {
+            if DockerRuntime::connect(&self.socket(), HostId::from_bytes([1; 32]))
+                .await
+                .is_ok()
+            {
                 return;
             }
             tokio::time::sleep(Duration::from_millis(100)).await;
@@ -59,7 +62,14 @@ fn spawn(folder: &Path) -> Option<Child> {
     let at = |name: &str| folder.join(name).display().to_string();
     Command::new("dockerd")
         .arg(format!("--host=unix://{}", at("s")))
-        .args(["--data-root", &at("d"), "--exec-root", &at("x"), "--pidfile", &at("p")])
+        .args([
+            "--data-root",
+            &at("d"),
+            "--exec-root",
+            &at("x"),
+            "--pidfile",
+            &at("p"),
+        ])
         .args(["--bridge=none", "--iptables=false"])
         .stdin(Stdio::null())
         .stdout(Stdio::null())
@@ -70,7 +80,9 @@ fn spawn(folder: &Path) -> Option<Child> {
 
 async fn event(watch: &mut EventWatch) -> ContainerEvent {
     let next = tokio::time::timeout(Duration::from_secs(60), watch.next());
-    next.await.expect("an event comes").expect("the watch lives")
+    next.await
+        .expect("an event comes")
+        .expect("the watch lives")
 }
 
 #[tokio::test]
@@ -78,37 +90,39 @@ async fn the_watch_outlives_the_engine_and_lists_what_is_left() {
     if bench().await.is_none() || !Path::new(DEFAULT_SOCKET).exists() {
         return;
     }
-    let folder = tempfile::Builder::new().prefix("fe").tempdir_in("/tmp").unwrap();
-    let Some(mut engine) = Engine::start_in(folder) else { return };
+    let folder = tempfile::Builder::new()
+        .prefix("fe")
+        .tempdir_in("/tmp")
+        .unwrap();
+    let Some(mut engine) = Engine::start_in(folder) else {
+        return;
+    };
     engine.wait_up().await;
     let bench = bench_at(&engine.socket()).await.unwrap();
     let spec = bench.started("feira-demo", &[]).await;
     let mut watch = bench.runtime.watch();
-    let ContainerEvent::Listed(listed) = event(&mut watch).await else { panic!("no list") };
+    let ContainerEvent::Listed(listed) = event(&mut watch).await else {
+        panic!("no list")
+    };
     assert!(matches!(listed[0].state, RunState::Running { .. }));
 
     engine.stop();
-    let mut died = false;
-    loop {
-        match event(&mut watch).await {
-            ContainerEvent::Died { lease, .. } => died |= lease == spec.lease,
-            ContainerEvent::EngineLost { .. } => break,
-            other => panic!("{other:?}"),
-        }
-    }
+    while !matches!(event(&mut watch).await, ContainerEvent::EngineLost { .. }) {}
     assert!(bench.runtime.containers().await.is_err());
 
     engine.start();
     let listed = loop {
-        match event(&mut watch).await {
-            ContainerEvent::Listed(listed) => break listed,
-            ContainerEvent::EngineLost { .. } => {}
-            other => panic!("{other:?}"),
+        if let ContainerEvent::Listed(listed) = event(&mut watch).await {
+            break listed;
         }
     };
     assert_eq!(listed.len(), 1);
     assert_eq!(listed[0].lease, spec.lease);
-    assert!(matches!(listed[0].state, RunState::Exited(_)), "{:?}, {died}", listed[0].state);
+    assert!(
+        matches!(listed[0].state, RunState::Exited(_)),
+        "{:?}",
+        listed[0].state
+    );
 
     // It can run again, with the disk that it had.
     bench.runtime.start(spec.lease).await.unwrap();

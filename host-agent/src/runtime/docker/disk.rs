@@ -29,12 +29,16 @@ pub(super) async fn used_up_to(
     enough: Bytes,
 ) -> Result<Bytes, RuntimeError> {
     let name = container_name(lease);
-    let found = lifecycle::look(runtime, &name).await?.ok_or(RuntimeError::NoContainer)?;
-    let layer = found.graph_driver.and_then(|driver| driver.data.get("UpperDir").cloned());
+    let found = lifecycle::look(runtime, &name)
+        .await?
+        .ok_or(RuntimeError::NoContainer)?;
+    let layer = found
+        .graph_driver
+        .and_then(|driver| driver.data.get("UpperDir").cloned());
     let walked = match layer.map(PathBuf::from) {
-        Some(layer) if layer.is_dir() => {
-            tokio::task::spawn_blocking(move || walk(&layer, enough)).await.ok()
-        }
+        Some(layer) if layer.is_dir() => tokio::task::spawn_blocking(move || walk(&layer, enough))
+            .await
+            .ok(),
         _ => None,
     };
     match walked {
@@ -47,8 +51,17 @@ pub(super) async fn used_up_to(
 async fn ask(runtime: &DockerRuntime, name: &str) -> Result<Bytes, RuntimeError> {
     let options = InspectContainerOptionsBuilder::default().size(true).build();
     let failed = runtime.failed("measure the container");
-    let found = runtime.docker.inspect_container(name, Some(options)).await.map_err(failed)?;
-    Ok(Bytes(found.size_rw.and_then(|size| u64::try_from(size).ok()).unwrap_or(0)))
+    let found = runtime
+        .docker
+        .inspect_container(name, Some(options))
+        .await
+        .map_err(failed)?;
+    Ok(Bytes(
+        found
+            .size_rw
+            .and_then(|size| u64::try_from(size).ok())
+            .unwrap_or(0),
+    ))
 }
 
 /// Blocks of every file below `root`, links not followed. What vanishes meanwhile is not counted.
@@ -56,7 +69,9 @@ fn walk(root: &Path, enough: Bytes) -> Bytes {
     let mut folders = vec![root.to_owned()];
     let mut sum = 0_u64;
     while let Some(folder) = folders.pop() {
-        let Ok(entries) = fs::read_dir(&folder) else { continue };
+        let Ok(entries) = fs::read_dir(&folder) else {
+            continue;
+        };
         for entry in entries.flatten() {
             let Ok(file) = entry.metadata() else { continue };
             sum = sum.saturating_add((file.blocks() * BLOCK_BYTES).max(INODE_BYTES));

@@ -61,11 +61,18 @@ pub(super) async fn start(
         // It may have ended meanwhile; then its size does not matter.
         let _ended = resize(runtime, &id, size).await;
     }
-    Ok(ExecSession { handle: ExecHandle { id, process }, output, input: ExecInput::new(writer) })
+    Ok(ExecSession {
+        handle: ExecHandle { id, process },
+        output,
+        input: ExecInput::new(writer),
+    })
 }
 
 fn too_slow() -> RuntimeError {
-    RuntimeError::Failed { what: "start the program", detail: "it took too long".to_owned() }
+    RuntimeError::Failed {
+        what: "start the program",
+        detail: "it took too long".to_owned(),
+    }
 }
 
 async fn create(
@@ -78,14 +85,21 @@ async fn create(
         attach_stdout: Some(true),
         attach_stderr: Some(true),
         tty: Some(spec.terminal.is_some()),
-        console_size: spec.terminal.filter(|_| !needs_resize(runtime)).map(console_size),
+        console_size: spec
+            .terminal
+            .filter(|_| !needs_resize(runtime))
+            .map(console_size),
         detach_keys: Some(DETACH_KEYS.to_owned()),
         env: Some(spec.environment.clone()),
         cmd: Some(spec.command.clone()),
         privileged: Some(false),
         ..ExecConfig::default()
     };
-    match runtime.docker.create_exec(&container_name(lease), config).await {
+    match runtime
+        .docker
+        .create_exec(&container_name(lease), config)
+        .await
+    {
         Ok(created) => Ok(created.id),
         Err(error) if matches!(failures::status(&error), Some(404 | 409)) => {
             Err(ExecError::NotRunning)
@@ -109,7 +123,10 @@ async fn take_over(
     spec: &ExecSpec,
 ) -> Result<UnixStream, ExecError> {
     let (major, minor) = runtime.facts.api;
-    let size = spec.terminal.filter(|_| !needs_resize(runtime)).map(console_size);
+    let size = spec
+        .terminal
+        .filter(|_| !needs_resize(runtime))
+        .map(console_size);
     let body = serde_json::json!({
         "Detach": false, "Tty": spec.terminal.is_some(), "ConsoleSize": size,
     })
@@ -146,7 +163,10 @@ async fn upgrade(socket: &Path, request: &str) -> Result<UnixStream, ExecError> 
 }
 
 fn refused(detail: &str) -> RuntimeError {
-    RuntimeError::Failed { what: "start the program", detail: detail.to_owned() }
+    RuntimeError::Failed {
+        what: "start the program",
+        detail: detail.to_owned(),
+    }
 }
 
 #[derive(Debug)]
@@ -185,7 +205,11 @@ async fn hold(runtime: &DockerRuntime, id: &str, pid: i32) -> Result<Started, Ru
 }
 
 async fn look(runtime: &DockerRuntime, id: &str) -> Result<ExecInspectResponse, RuntimeError> {
-    runtime.docker.inspect_exec(id).await.map_err(runtime.failed("look at the program"))
+    runtime
+        .docker
+        .inspect_exec(id)
+        .await
+        .map_err(runtime.failed("look at the program"))
 }
 
 fn ended(seen: &ExecInspectResponse) -> Option<i32> {
@@ -194,7 +218,9 @@ fn ended(seen: &ExecInspectResponse) -> Option<i32> {
 }
 
 fn pid(seen: &ExecInspectResponse) -> Option<i32> {
-    let pid = seen.pid.filter(|pid| *pid > 0 && seen.running == Some(true))?;
+    let pid = seen
+        .pid
+        .filter(|pid| *pid > 0 && seen.running == Some(true))?;
     i32::try_from(pid).ok()
 }
 
@@ -204,11 +230,15 @@ async fn refuse_unknown(output: &mut ExecOutput, code: i32) -> Result<(), ExecEr
         return Ok(());
     }
     let failed = |error: io::Error| refused(&error.to_string());
-    let Some(piece) = output.next().await.map_err(failed)? else { return Ok(()) };
+    let Some(piece) = output.next().await.map_err(failed)? else {
+        return Ok(());
+    };
     let (Piece::Output(said) | Piece::Errors(said)) = &piece;
     if said.starts_with(FAILURE_WORDS) {
         let said = String::from_utf8_lossy(said);
-        return Err(ExecError::CommandUnknown { detail: failures::runtime_words(&said).to_owned() });
+        return Err(ExecError::CommandUnknown {
+            detail: failures::runtime_words(&said).to_owned(),
+        });
     }
     output.put_back(piece);
     Ok(())
@@ -223,13 +253,22 @@ pub(super) async fn resize(
         .h(i32::from(size.rows))
         .w(i32::from(size.columns))
         .build();
-    runtime.docker.resize_exec(id, options).await.map_err(runtime.failed("resize the terminal"))
+    runtime
+        .docker
+        .resize_exec(id, options)
+        .await
+        .map_err(runtime.failed("resize the terminal"))
 }
 
 pub(super) fn signal(exec: &ExecHandle, signal: Signal) -> Result<(), RuntimeError> {
-    let failed = |detail: String| RuntimeError::Failed { what: "signal the program", detail };
+    let failed = |detail: String| RuntimeError::Failed {
+        what: "signal the program",
+        detail,
+    };
     match &exec.process {
-        Some(process) => process.signal(signal).map_err(|error| failed(error.to_string())),
+        Some(process) => process
+            .signal(signal)
+            .map_err(|error| failed(error.to_string())),
         None => Ok(()),
     }
 }

@@ -17,7 +17,9 @@ pub(super) async fn ask(docker: &Docker, socket: &Path) -> Result<EngineFacts, R
     let spoken = docker.client_version();
     let number = |part: usize| u32::try_from(part).unwrap_or(u32::MAX);
     let machine = Machine {
-        mounts: tokio::fs::read_to_string("/proc/self/mountinfo").await.unwrap_or_default(),
+        mounts: tokio::fs::read_to_string("/proc/self/mountinfo")
+            .await
+            .unwrap_or_default(),
         limits: limits(socket).await.unwrap_or_default(),
     };
     let api = (number(spoken.major_version), number(spoken.minor_version));
@@ -34,8 +36,15 @@ struct Machine {
 
 /// The limits of whoever listens at the socket.
 async fn limits(socket: &Path) -> Option<String> {
-    let engine = UnixStream::connect(socket).await.ok()?.peer_cred().ok()?.pid()?;
-    tokio::fs::read_to_string(format!("/proc/{engine}/limits")).await.ok()
+    let engine = UnixStream::connect(socket)
+        .await
+        .ok()?
+        .peer_cred()
+        .ok()?
+        .pid()?;
+    tokio::fs::read_to_string(format!("/proc/{engine}/limits"))
+        .await
+        .ok()
 }
 
 fn read(
@@ -61,13 +70,25 @@ fn read(
             Some(SystemInfoCgroupVersionEnum::_2) => 2,
             Some(SystemInfoCgroupVersionEnum::_1 | SystemInfoCgroupVersionEnum::EMPTY) | None => 1,
         },
-        cgroup_driver: info.cgroup_driver.map(|driver| driver.to_string()).unwrap_or_default(),
-        apparmor: options.iter().any(|option| option.starts_with("name=apparmor")),
+        cgroup_driver: info
+            .cgroup_driver
+            .map(|driver| driver.to_string())
+            .unwrap_or_default(),
+        apparmor: options
+            .iter()
+            .any(|option| option.starts_with("name=apparmor")),
         open_files_max: open_files_max(&machine.limits),
         kernel: info.kernel_version.unwrap_or_default(),
         system: info.operating_system.unwrap_or_default(),
-        cpu_cores: info.ncpu.and_then(|cores| u16::try_from(cores).ok()).unwrap_or(0),
-        ram: Bytes(info.mem_total.and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or(0)),
+        cpu_cores: info
+            .ncpu
+            .and_then(|cores| u16::try_from(cores).ok())
+            .unwrap_or(0),
+        ram: Bytes(
+            info.mem_total
+                .and_then(|bytes| u64::try_from(bytes).ok())
+                .unwrap_or(0),
+        ),
     }
 }
 
@@ -77,7 +98,12 @@ fn runtime_version(version: &SystemVersion) -> String {
     let mut runtimes = parts.filter(|part| part.name == "runc");
     runtimes.next().map_or_else(
         || "runc".to_owned(),
-        |part| format!("runc {}", part.version.split('+').next().unwrap_or_default()),
+        |part| {
+            format!(
+                "runc {}",
+                part.version.split('+').next().unwrap_or_default()
+            )
+        },
     )
 }
 
@@ -85,7 +111,9 @@ fn runtime_version(version: &SystemVersion) -> String {
 /// none.
 fn open_files_max(limits: &str) -> u64 {
     const SAFE: u64 = 4096;
-    let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"));
+    let line = limits
+        .lines()
+        .find_map(|line| line.strip_prefix("Max open files"));
     match line.and_then(|line| line.split_whitespace().nth(1)) {
         Some("unlimited") => u64::MAX,
         Some(number) => number.parse().unwrap_or(SAFE),
@@ -97,15 +125,25 @@ fn open_files_max(limits: &str) -> u64 {
 /// limit a container's disk. `mounts` is `/proc/self/mountinfo`; the last longest mount point wins.
 fn has_project_quota(mounts: &str, folder: &str) -> bool {
     let holding = |line: &&str| {
-        line.split(' ').nth(4).is_some_and(|point| Path::new(folder).starts_with(point))
+        line.split(' ')
+            .nth(4)
+            .is_some_and(|point| Path::new(folder).starts_with(point))
     };
     let length = |line: &&str| line.split(' ').nth(4).map_or(0, str::len);
-    mounts.lines().filter(holding).max_by_key(length).is_some_and(|line| {
-        let Some((_, system)) = line.split_once(" - ") else { return false };
-        let options = system.split(' ').nth(2).unwrap_or_default();
-        system.starts_with("xfs ")
-            && options.split(',').any(|option| option == "prjquota" || option == "pquota")
-    })
+    mounts
+        .lines()
+        .filter(holding)
+        .max_by_key(length)
+        .is_some_and(|line| {
+            let Some((_, system)) = line.split_once(" - ") else {
+                return false;
+            };
+            let options = system.split(' ').nth(2).unwrap_or_default();
+            system.starts_with("xfs ")
+                && options
+                    .split(',')
+                    .any(|option| option == "prjquota" || option == "pquota")
+        })
 }
 
 #[cfg(test)]
@@ -118,7 +156,10 @@ mod tests {
             Max processes             1         2         processes\n\
             Max open files            1024      524288    files";
         assert_eq!(open_files_max(limits), 524_288);
-        assert_eq!(open_files_max(&limits.replace("524288", "unlimited")), u64::MAX);
+        assert_eq!(
+            open_files_max(&limits.replace("524288", "unlimited")),
+            u64::MAX
+        );
         assert_eq!(open_files_max(""), 4096);
     }
 

@@ -14,13 +14,18 @@ use super::super::sandbox::problem;
 /// The failure to reach the socket itself.
 pub(super) fn of_socket(socket: &Path, error: &io::Error) -> RuntimeError {
     let name = socket.display().to_string();
-    match error.kind() {
-        io::ErrorKind::PermissionDenied => RuntimeError::Permission { socket: name },
-        io::ErrorKind::NotFound => RuntimeError::Unreachable {
-            socket: name,
-            reason: "there is no such socket: is Docker installed, and does it run?".to_owned(),
-        },
-        _ => RuntimeError::Unreachable { socket: name, reason: error.to_string() },
+    let kind = error.kind();
+    if kind == io::ErrorKind::PermissionDenied {
+        return RuntimeError::Permission { socket: name };
+    }
+    let reason = if kind == io::ErrorKind::NotFound {
+        "there is no such socket: is Docker installed, and does it run?".to_owned()
+    } else {
+        error.to_string()
+    };
+    RuntimeError::Unreachable {
+        socket: name,
+        reason,
     }
 }
 
@@ -31,34 +36,42 @@ pub(super) fn of_engine(socket: &Path, what: &'static str, error: &Error) -> Run
     }
     match status(error) {
         Some(404) => RuntimeError::NoContainer,
-        _ => RuntimeError::Failed { what, detail: words(error) },
+        _ => RuntimeError::Failed {
+            what,
+            detail: words(error),
+        },
     }
 }
 
 /// The HTTP status of the engine's answer, if that was the failure.
 pub(super) fn status(error: &Error) -> Option<u16> {
-    match error {
-        Error::DockerResponseServerError { status_code, .. } => Some(*status_code),
-        _ => None,
+    if let Error::DockerResponseServerError { status_code, .. } = error {
+        return Some(*status_code);
     }
+    None
 }
 
 /// What was said, at the bottom of it.
 pub(super) fn words(error: &Error) -> String {
-    match error {
-        Error::DockerResponseServerError { message, .. } => message.trim().to_owned(),
-        Error::DockerStreamError { error } => error.trim().to_owned(),
-        Error::RequestTimeoutError => "it did not answer in time".to_owned(),
-        other => {
-            let mut text = other.to_string();
-            let mut cause = other.source();
-            while let Some(next) = cause {
-                text = next.to_string();
-                cause = next.source();
-            }
-            text
-        }
+    if let Error::DockerResponseServerError { message: said, .. }
+    | Error::DockerStreamError { error: said } = error
+    {
+        return said.trim().to_owned();
     }
+    if is_timeout(error) {
+        return "it did not answer in time".to_owned();
+    }
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(next) = cause {
+        text = next.to_string();
+        cause = next.source();
+    }
+    text
+}
+
+fn is_timeout(error: &Error) -> bool {
+    matches!(error, Error::RequestTimeoutError)
 }
 
 /// The system's error below a connection that could not be made or broke.
@@ -79,10 +92,12 @@ fn io_cause(error: &Error) -> Option<&io::Error> {
 /// Why an image could not be pulled.
 pub(super) fn of_pull(error: &Error) -> Problem {
     let said = words(error);
-    let kind = match error {
-        Error::RequestTimeoutError => ProblemKind::RegistryDown,
-        _ if io_cause(error).is_some() => ProblemKind::EngineFailed,
-        _ => pull_kind(&said),
+    let kind = if is_timeout(error) {
+        ProblemKind::RegistryDown
+    } else if io_cause(error).is_some() {
+        ProblemKind::EngineFailed
+    } else {
+        pull_kind(&said)
     };
     problem(Stage::Pulling, kind, &said)
 }
@@ -91,31 +106,77 @@ pub(super) fn of_pull(error: &Error) -> Problem {
 const PULL_PHRASES: [(ProblemKind, &[&str]); 6] = [
     (
         ProblemKind::DigestMismatch,
-        &["verification failed for digest", "layer verification failed", "digest mismatch"],
+        &[
+            "verification failed for digest",
+            "layer verification failed",
+            "digest mismatch",
+        ],
     ),
-    (ProblemKind::EngineFailed, &["no space left on device", "input/output error"]),
+    (
+        ProblemKind::EngineFailed,
+        &["no space left on device", "input/output error"],
+    ),
     (
         ProblemKind::ImageUnusable,
-        &["no matching manifest for", "unsupported media type", "unsupported manifest", "cannot be used on this platform"],
+        &[
+            "no matching manifest for",
+            "unsupported media type",
+            "unsupported manifest",
+            "cannot be used on this platform",
+        ],
     ),
     (
         ProblemKind::ImageUnknown,
-        &["manifest unknown", "repository does not exist", "repository name not known", "not found", "name unknown", "invalid reference format"],
+        &[
+            "manifest unknown",
+            "repository does not exist",
+            "repository name not known",
+            "not found",
+            "name unknown",
+            "invalid reference format",
+        ],
     ),
     (
         ProblemKind::ImageRefused,
-        &["unauthorized", "authentication required", "no basic auth credentials", "denied", "forbidden"],
+        &[
+            "unauthorized",
+            "authentication required",
+            "no basic auth credentials",
+            "denied",
+            "forbidden",
+        ],
     ),
     (
         ProblemKind::RegistryDown,
-        &["connection refused", "no such host", "i/o timeout", "timeout", "deadline exceeded", "connection reset", "unexpected eof", "server misbehaving", "no route to host", "network is unreachable", "toomanyrequests", "unexpected http status", "http response to https client", "x509", "lookup ", ": eof", "proxyconnect"],
+        &[
+            "connection refused",
+            "no such host",
+            "i/o timeout",
+            "timeout",
+            "deadline exceeded",
+            "connection reset",
+            "unexpected eof",
+            "server misbehaving",
+            "no route to host",
+            "network is unreachable",
+            "toomanyrequests",
+            "unexpected http status",
+            "http response to https client",
+            "x509",
+            "lookup ",
+            ": eof",
+            "proxyconnect",
+        ],
     ),
 ];
 
 fn pull_kind(said: &str) -> ProblemKind {
     let said = said.to_lowercase();
     let fits = |(_, phrases): &&(ProblemKind, &[&str])| phrases.iter().any(|p| said.contains(p));
-    PULL_PHRASES.iter().find(fits).map_or(ProblemKind::EngineFailed, |(kind, _)| *kind)
+    PULL_PHRASES
+        .iter()
+        .find(fits)
+        .map_or(ProblemKind::EngineFailed, |(kind, _)| *kind)
 }
 
 /// Why a container could not be made.
@@ -137,14 +198,32 @@ pub(super) fn of_start(error: &Error) -> Problem {
 }
 
 const START_PHRASES: [(ProblemKind, &[&str]); 3] = [
-    (ProblemKind::GpuUnavailable, &["could not select device driver", "nvidia", "device_request"]),
+    (
+        ProblemKind::GpuUnavailable,
+        &["could not select device driver", "nvidia", "device_request"],
+    ),
     (
         ProblemKind::ImageUnusable,
-        &["unable to find user", "unable to find group", "no matching entries in passwd", "chdir to cwd", "exec format error", "not a directory", "mkdir", "mountpoint"],
+        &[
+            "unable to find user",
+            "unable to find group",
+            "no matching entries in passwd",
+            "chdir to cwd",
+            "exec format error",
+            "not a directory",
+            "mkdir",
+            "mountpoint",
+        ],
     ),
     (
         ProblemKind::CommandUnknown,
-        &["executable file not found", "no command specified", "no such file or directory", "permission denied", "is a directory"],
+        &[
+            "executable file not found",
+            "no command specified",
+            "no such file or directory",
+            "permission denied",
+            "is a directory",
+        ],
     ),
 ];
 
@@ -156,7 +235,9 @@ fn start_kind(said: &str) -> Option<ProblemKind> {
 
 /// The runtime's own words without what the engine wraps around them.
 pub(super) fn runtime_words(said: &str) -> &str {
-    let start = said.find("exec: \"").or_else(|| said.find("starting container process caused: "));
+    let start = said
+        .find("exec: \"")
+        .or_else(|| said.find("starting container process caused: "));
     let inner = start.and_then(|start| said.get(start..)).unwrap_or(said);
     inner.trim_end().trim_end_matches(": unknown")
 }
@@ -175,15 +256,42 @@ mod tests {
     #[test]
     fn registries_words_have_their_kinds() {
         let expected = [
-            ("manifest for 127.0.0.1:5000/x@sha256:00 not found: manifest unknown: manifest unknown", ProblemKind::ImageUnknown),
-            ("pull access denied for nosuch, repository does not exist or may require 'docker login': denied: requested access to the resource is denied", ProblemKind::ImageUnknown),
-            ("Head \"https://r/v2/x/manifests/1\": unauthorized: authentication required", ProblemKind::ImageRefused),
-            ("Get \"http://127.0.0.1:5999/v2/\": dial tcp 127.0.0.1:5999: connect: connection refused", ProblemKind::RegistryDown),
-            ("Get \"https://no.such/v2/\": dial tcp: lookup no.such: no such host", ProblemKind::RegistryDown),
-            ("manifest verification failed for digest sha256:ab", ProblemKind::DigestMismatch),
-            ("filesystem layer verification failed for digest sha256:ab", ProblemKind::DigestMismatch),
-            ("no matching manifest for linux/amd64 in the manifest list entries", ProblemKind::ImageUnusable),
-            ("write /var/lib/docker/tmp/x: no space left on device", ProblemKind::EngineFailed),
+            (
+                "manifest for 127.0.0.1:5000/x@sha256:00 not found: manifest unknown: manifest unknown",
+                ProblemKind::ImageUnknown,
+            ),
+            (
+                "pull access denied for nosuch, repository does not exist or may require 'docker login': denied: requested access to the resource is denied",
+                ProblemKind::ImageUnknown,
+            ),
+            (
+                "Head \"https://r/v2/x/manifests/1\": unauthorized: authentication required",
+                ProblemKind::ImageRefused,
+            ),
+            (
+                "Get \"http://127.0.0.1:5999/v2/\": dial tcp 127.0.0.1:5999: connect: connection refused",
+                ProblemKind::RegistryDown,
+            ),
+            (
+                "Get \"https://no.such/v2/\": dial tcp: lookup no.such: no such host",
+                ProblemKind::RegistryDown,
+            ),
+            (
+                "manifest verification failed for digest sha256:ab",
+                ProblemKind::DigestMismatch,
+            ),
+            (
+                "filesystem layer verification failed for digest sha256:ab",
+                ProblemKind::DigestMismatch,
+            ),
+            (
+                "no matching manifest for linux/amd64 in the manifest list entries",
+                ProblemKind::ImageUnusable,
+            ),
+            (
+                "write /var/lib/docker/tmp/x: no space left on device",
+                ProblemKind::EngineFailed,
+            ),
         ];
         for (said, kind) in expected {
             assert_eq!(pull_kind(said), kind, "{said}");
@@ -193,9 +301,18 @@ mod tests {
     #[test]
     fn starts_words_have_their_kinds() {
         let expected = [
-            ("could not select device driver \"nvidia\" with capabilities: [[gpu]]", ProblemKind::GpuUnavailable),
-            ("OCI runtime create failed: runc create failed: unable to start container process: exec: \"/nope\": stat /nope: no such file or directory: unknown", ProblemKind::CommandUnknown),
-            ("unable to find user bob: no matching entries in passwd file", ProblemKind::ImageUnusable),
+            (
+                "could not select device driver \"nvidia\" with capabilities: [[gpu]]",
+                ProblemKind::GpuUnavailable,
+            ),
+            (
+                "OCI runtime create failed: runc create failed: unable to start container process: exec: \"/nope\": stat /nope: no such file or directory: unknown",
+                ProblemKind::CommandUnknown,
+            ),
+            (
+                "unable to find user bob: no matching entries in passwd file",
+                ProblemKind::ImageUnusable,
+            ),
         ];
         for (said, kind) in expected {
             assert_eq!(start_kind(said), Some(kind), "{said}");
@@ -206,14 +323,21 @@ mod tests {
     #[test]
     fn the_runtimes_words_come_without_their_wrapping() {
         let said = "OCI runtime exec failed: exec failed: unable to start container process: exec: \"sh\": executable file not found in $PATH: unknown\r\n";
-        assert_eq!(runtime_words(said), "exec: \"sh\": executable file not found in $PATH");
+        assert_eq!(
+            runtime_words(said),
+            "exec: \"sh\": executable file not found in $PATH"
+        );
     }
 
     #[test]
     fn inits_words_are_known_and_a_programs_are_not() {
-        let problem = of_init("[FATAL tini (7)] exec /nope failed: No such file or directory").unwrap();
+        let problem =
+            of_init("[FATAL tini (7)] exec /nope failed: No such file or directory").unwrap();
         assert_eq!(problem.kind, ProblemKind::CommandUnknown);
-        assert_eq!(problem.detail.as_str(), "exec /nope failed: No such file or directory");
+        assert_eq!(
+            problem.detail.as_str(),
+            "exec /nope failed: No such file or directory"
+        );
         assert_eq!(of_init("[FATAL tini"), None);
         let format = of_init("[FATAL tini (7)] exec /a failed: Exec format error").unwrap();
         assert_eq!(format.kind, ProblemKind::ImageUnusable);

@@ -40,7 +40,11 @@ pub(super) async fn list(runtime: &DockerRuntime) -> Result<Vec<Container>, Runt
         .filters(&HashMap::from([("label".to_owned(), vec![label])]))
         .build();
     let failed = runtime.failed("list the containers");
-    let found = runtime.docker.list_containers(Some(options)).await.map_err(failed)?;
+    let found = runtime
+        .docker
+        .list_containers(Some(options))
+        .await
+        .map_err(failed)?;
     let ids = found.into_iter().filter_map(|summary| summary.id);
     // A list does not say when one started or how it ended. One that vanished meanwhile is left out.
     let containers: Vec<Option<Container>> = futures::stream::iter(ids)
@@ -62,7 +66,9 @@ async fn inspect_named(
     runtime: &DockerRuntime,
     name: &str,
 ) -> Result<Option<Container>, RuntimeError> {
-    Ok(look(runtime, name).await?.and_then(|found| read(found, runtime.host)))
+    Ok(look(runtime, name)
+        .await?
+        .and_then(|found| read(found, runtime.host)))
 }
 
 /// What the engine says of a container, if there is one.
@@ -70,7 +76,11 @@ pub(super) async fn look(
     runtime: &DockerRuntime,
     name: &str,
 ) -> Result<Option<ContainerInspectResponse>, RuntimeError> {
-    match runtime.docker.inspect_container(name, None::<InspectContainerOptions>).await {
+    match runtime
+        .docker
+        .inspect_container(name, None::<InspectContainerOptions>)
+        .await
+    {
         Ok(found) => Ok(Some(found)),
         Err(error) if failures::status(&error) == Some(404) => Ok(None),
         Err(error) => Err(runtime.failed("look at the container")(error)),
@@ -98,7 +108,9 @@ fn run_state(state: &ContainerState) -> RunState {
     match state.status {
         Some(Status::CREATED | Status::EMPTY) | None => RunState::Created,
         Some(Status::RUNNING | Status::PAUSED | Status::RESTARTING | Status::STOPPING) => {
-            RunState::Running { since: time(state.started_at.as_ref()) }
+            RunState::Running {
+                since: time(state.started_at.as_ref()),
+            }
         }
         Some(Status::EXITED) if started_never(state) => RunState::Created,
         Some(Status::EXITED) => RunState::Exited(exit(state)),
@@ -115,7 +127,10 @@ fn started_never(state: &ContainerState) -> bool {
 /// watch adds what it heard (`watch`).
 fn exit(state: &ContainerState) -> Exit {
     Exit {
-        code: state.exit_code.and_then(|code| i32::try_from(code).ok()).unwrap_or(-1),
+        code: state
+            .exit_code
+            .and_then(|code| i32::try_from(code).ok())
+            .unwrap_or(-1),
         out_of_memory: state.oom_killed == Some(true),
         started: time(state.started_at.as_ref()),
         finished: time(state.finished_at.as_ref()),
@@ -146,29 +161,43 @@ pub(super) async fn create(
         }
         // Made before, perhaps by this agent before a crash.
         Err(error) if failures::status(&error) == Some(409) => {
-            let found = inspect(runtime, spec.lease).await.map_err(|error| failed(&error))?;
-            found.filter(|found| found.lease == spec.lease).map(|found| found.id).ok_or_else(|| {
-                let said = format!("another container has the name {name}");
-                problem(Stage::Creating, ProblemKind::EngineFailed, &said)
-            })
+            let found = inspect(runtime, spec.lease)
+                .await
+                .map_err(|error| failed(&error))?;
+            found
+                .filter(|found| found.lease == spec.lease)
+                .map(|found| found.id)
+                .ok_or_else(|| {
+                    let said = format!("another container has the name {name}");
+                    problem(Stage::Creating, ProblemKind::EngineFailed, &said)
+                })
         }
         Err(error) => Err(failures::of_create(&error)),
     }
 }
 
 fn failed(error: &RuntimeError) -> Problem {
-    problem(Stage::Creating, ProblemKind::EngineFailed, &error.to_string())
+    problem(
+        Stage::Creating,
+        ProblemKind::EngineFailed,
+        &error.to_string(),
+    )
 }
 
 /// Every volume of the image should have been covered. One that was not would outlive the lease.
 async fn refuse_volumes(runtime: &DockerRuntime, lease: LeaseId) -> Result<(), Problem> {
-    let found =
-        look(runtime, &container_name(lease)).await.map_err(|error| failed(&error))?;
+    let found = look(runtime, &container_name(lease))
+        .await
+        .map_err(|error| failed(&error))?;
     let mounts = found.and_then(|found| found.mounts).unwrap_or_default();
-    let Some(mount) = mounts.first() else { return Ok(()) };
+    let Some(mount) = mounts.first() else {
+        return Ok(());
+    };
     let path = mount.destination.clone().unwrap_or_default();
     let said = format!("the image's volume {path} could not be covered");
-    remove(runtime, lease).await.map_err(|error| failed(&error))?;
+    remove(runtime, lease)
+        .await
+        .map_err(|error| failed(&error))?;
     Err(problem(Stage::Creating, ProblemKind::ImageUnusable, &said))
 }
 
@@ -181,7 +210,10 @@ async fn create_network(runtime: &DockerRuntime, lease: LeaseId) -> Result<(), P
         attachable: Some(false),
         internal: Some(false),
         enable_ipv6: Some(false),
-        options: Some(HashMap::from([option("com.docker.network.bridge.enable_icc", "false")])),
+        options: Some(HashMap::from([option(
+            "com.docker.network.bridge.enable_icc",
+            "false",
+        )])),
         labels: Some(HashMap::from([
             option(LABEL_LEASE, &lease.to_string()),
             option(LABEL_HOST, &runtime.host.to_string()),
@@ -219,7 +251,10 @@ pub(super) async fn stop(
     // The engine answers when it is done, after the grace at the latest.
     let patience = Duration::from_secs(grace.0) + super::ANSWER_TIMEOUT;
     let docker = runtime.docker.clone().with_timeout(patience);
-    match docker.stop_container(&container_name(lease), Some(options)).await {
+    match docker
+        .stop_container(&container_name(lease), Some(options))
+        .await
+    {
         Ok(()) => Ok(()),
         Err(error) if matches!(failures::status(&error), Some(304 | 404)) => Ok(()),
         Err(error) => Err(runtime.failed("stop the container")(error)),
@@ -228,7 +263,10 @@ pub(super) async fn stop(
 
 pub(super) async fn remove(runtime: &DockerRuntime, lease: LeaseId) -> Result<(), RuntimeError> {
     let name = container_name(lease);
-    let options = RemoveContainerOptionsBuilder::default().v(true).force(true).build();
+    let options = RemoveContainerOptionsBuilder::default()
+        .v(true)
+        .force(true)
+        .build();
     match runtime.docker.remove_container(&name, Some(options)).await {
         Ok(()) => {}
         Err(error) if failures::status(&error) == Some(404) => {}
@@ -251,7 +289,10 @@ async fn wait_removed(runtime: &DockerRuntime, name: &str) -> Result<(), Runtime
         tokio::time::sleep(REMOVAL_CHECK_EVERY).await;
     }
     let detail = "its removal began and does not end".to_owned();
-    Err(RuntimeError::Failed { what: "remove the container", detail })
+    Err(RuntimeError::Failed {
+        what: "remove the container",
+        detail,
+    })
 }
 
 #[cfg(test)]
@@ -280,9 +321,18 @@ mod tests {
             finished: Timestamp(2000),
         };
         let since = Timestamp(1500);
-        assert_eq!(run_state(&state(Status::RUNNING, at)), RunState::Running { since });
-        assert_eq!(run_state(&state(Status::EXITED, at)), RunState::Exited(exit));
-        assert_eq!(run_state(&state(Status::EXITED, "0001-01-01T00:00:00Z")), RunState::Created);
+        assert_eq!(
+            run_state(&state(Status::RUNNING, at)),
+            RunState::Running { since }
+        );
+        assert_eq!(
+            run_state(&state(Status::EXITED, at)),
+            RunState::Exited(exit)
+        );
+        assert_eq!(
+            run_state(&state(Status::EXITED, "0001-01-01T00:00:00Z")),
+            RunState::Created
+        );
         assert_eq!(run_state(&state(Status::DEAD, at)), RunState::Removing);
     }
 }

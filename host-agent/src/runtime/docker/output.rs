@@ -19,13 +19,21 @@ pub(super) async fn records(
     lease: LeaseId,
     query: LogQuery,
 ) -> Result<LogRecords, RuntimeError> {
-    lifecycle::look(runtime, &container_name(lease)).await?.ok_or(RuntimeError::NoContainer)?;
+    lifecycle::look(runtime, &container_name(lease))
+        .await?
+        .ok_or(RuntimeError::NoContainer)?;
     let asked = ask(runtime, lease, query);
     if !query.follow {
         return Ok(asked);
     }
-    let following =
-        Following { runtime: runtime.clone(), lease, query, records: asked, last: None, ended: false };
+    let following = Following {
+        runtime: runtime.clone(),
+        lease,
+        query,
+        records: asked,
+        last: None,
+        ended: false,
+    };
     let records = futures::stream::try_unfold(following, |mut following| async move {
         Ok(following.next().await?.map(|record| (record, following)))
     });
@@ -43,14 +51,18 @@ fn ask(runtime: &DockerRuntime, lease: LeaseId, query: LogQuery) -> LogRecords {
         options = options.tail(&lines.min(TAIL_LINES_MAX).to_string());
     }
     let socket = runtime.socket.clone();
-    let stream = runtime.docker.logs(&container_name(lease), Some(options.build()));
+    let stream = runtime
+        .docker
+        .logs(&container_name(lease), Some(options.build()));
     let records = stream
         .map(move |line| match line {
             Ok(line) => Ok(record(line)),
             Err(error) => Err(failures::of_engine(&socket, "read the logs", &error)),
         })
         .filter(move |record| {
-            let wanted = record.as_ref().map_or(true, |record| record.is_since(query.since));
+            let wanted = record
+                .as_ref()
+                .map_or(true, |record| record.is_since(query.since));
             std::future::ready(wanted)
         });
     LogRecords::new(records)
@@ -93,11 +105,18 @@ async fn last_words(
     query: LogQuery,
     last: Option<LogRecord>,
 ) -> Result<LogRecords, RuntimeError> {
-    let query = LogQuery { follow: false, ..query };
+    let query = LogQuery {
+        follow: false,
+        ..query
+    };
     let Some(last) = last else {
         return Ok(ask(runtime, lease, query));
     };
-    let query = LogQuery { since: last.time(), tail: None, ..query };
+    let query = LogQuery {
+        since: last.time(),
+        tail: None,
+        ..query
+    };
     let mut all = ask(runtime, lease, query);
     let mut behind = Vec::new();
     loop {
@@ -109,7 +128,9 @@ async fn last_words(
             Err(error) => return Err(error),
         }
     }
-    Ok(LogRecords::new(futures::stream::iter(behind.into_iter().map(Ok))))
+    Ok(LogRecords::new(futures::stream::iter(
+        behind.into_iter().map(Ok),
+    )))
 }
 
 /// The engine's client asks in whole seconds; the rest is left out here.

@@ -15,9 +15,9 @@ use futures::TryStreamExt;
 use protocol::ids::LeaseId;
 use protocol::lease::{Problem, ProblemKind, Stage};
 
+use super::super::StartedAt;
 use super::super::logs::read_time;
 use super::super::sandbox::{container_name, problem};
-use super::super::StartedAt;
 use super::{DockerRuntime, failures, lifecycle};
 
 const LOOK_EVERY: Duration = Duration::from_millis(1);
@@ -71,7 +71,11 @@ async fn wait_program(init: i64) -> Program {
 fn program_of(init: i64) -> Program {
     let Ok(children) = fs::read_to_string(format!("/proc/{init}/task/{init}/children")) else {
         let is_there = fs::metadata(format!("/proc/{init}")).is_ok();
-        return if is_there { Program::Unseen } else { Program::Ended };
+        return if is_there {
+            Program::Unseen
+        } else {
+            Program::Ended
+        };
     };
     let Some(child) = children.split_whitespace().next() else {
         return Program::Awaited;
@@ -124,8 +128,14 @@ async fn look(
 
 fn started_at(found: &ContainerInspectResponse) -> Result<StartedAt, Problem> {
     let state: Option<&ContainerState> = found.state.as_ref();
-    let started = state.and_then(|state| state.started_at.as_deref()).and_then(read_time);
+    let started = state
+        .and_then(|state| state.started_at.as_deref())
+        .and_then(read_time);
     started.map(StartedAt).ok_or_else(|| {
-        problem(Stage::Starting, ProblemKind::EngineFailed, "the engine did not say when it started")
+        problem(
+            Stage::Starting,
+            ProblemKind::EngineFailed,
+            "the engine did not say when it started",
+        )
     })
 }

@@ -35,11 +35,19 @@ pub(super) async fn pull(
         Err(error) if failures::status(&error) == Some(404) => {
             fetch(runtime, image, disk, progress).await?;
             let missing = |error| failures::of_pull(&error);
-            runtime.docker.inspect_image(&reference).await.map_err(missing)?
+            runtime
+                .docker
+                .inspect_image(&reference)
+                .await
+                .map_err(missing)?
         }
         Err(error) => {
             let said = failures::of_engine(&runtime.socket, "look for the image", &error);
-            return Err(problem(Stage::Pulling, ProblemKind::EngineFailed, &said.to_string()));
+            return Err(problem(
+                Stage::Pulling,
+                ProblemKind::EngineFailed,
+                &said.to_string(),
+            ));
         }
     };
     let pulled = check(image, found)?;
@@ -116,13 +124,26 @@ fn check(image: &PinnedImage, found: ImageInspect) -> Result<PulledImage, Proble
     let digests = found.repo_digests.unwrap_or_default();
     let matches = |known: &String| known.rsplit_once('@').is_some_and(|(_, of)| of == digest);
     if !digests.iter().any(matches) {
-        let said = format!("the engine has {} under the name of {digest}", digests.join(", "));
+        let said = format!(
+            "the engine has {} under the name of {digest}",
+            digests.join(", ")
+        );
         return Err(problem(Stage::Pulling, ProblemKind::DigestMismatch, &said));
     }
-    let id = found.id.filter(|id| id.starts_with("sha256:")).ok_or_else(|| {
-        problem(Stage::Pulling, ProblemKind::EngineFailed, "the engine gave the image no id")
-    })?;
-    let size = found.size.and_then(|size| u64::try_from(size).ok()).unwrap_or(0);
+    let id = found
+        .id
+        .filter(|id| id.starts_with("sha256:"))
+        .ok_or_else(|| {
+            problem(
+                Stage::Pulling,
+                ProblemKind::EngineFailed,
+                "the engine gave the image no id",
+            )
+        })?;
+    let size = found
+        .size
+        .and_then(|size| u64::try_from(size).ok())
+        .unwrap_or(0);
     let config = found.config.unwrap_or_default();
     Ok(PulledImage {
         id,
@@ -152,11 +173,16 @@ mod tests {
 
     #[test]
     fn another_digest_under_the_name_is_refused() {
-        let image: PinnedImage = format!("r/demo@sha256:{}", "0a".repeat(32)).parse().unwrap();
+        let image: PinnedImage = format!("r/demo@sha256:{}", "0a".repeat(32))
+            .parse()
+            .unwrap();
         let good = found(&format!("demo@sha256:{}", "0a".repeat(32)));
         assert_eq!(check(&image, good).unwrap().size, Bytes(5));
         let bad = found(&format!("demo@sha256:{}", "0b".repeat(32)));
-        assert_eq!(check(&image, bad).unwrap_err().kind, ProblemKind::DigestMismatch);
+        assert_eq!(
+            check(&image, bad).unwrap_err().kind,
+            ProblemKind::DigestMismatch
+        );
     }
 
     #[tokio::test]

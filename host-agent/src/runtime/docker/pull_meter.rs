@@ -27,10 +27,14 @@ struct Layer {
 impl PullMeter {
     /// Notes one message of the engine.
     pub(super) fn note(&mut self, message: &CreateImageInfo) {
-        let (Some(id), Some(status)) = (&message.id, &message.status) else { return };
+        let (Some(id), Some(status)) = (&message.id, &message.status) else {
+            return;
+        };
         let detail = message.progress_detail.as_ref();
         let number = |value: Option<i64>| value.and_then(|value| u64::try_from(value).ok());
-        let current = detail.and_then(|detail| number(detail.current)).unwrap_or(0);
+        let current = detail
+            .and_then(|detail| number(detail.current))
+            .unwrap_or(0);
         let total = detail.and_then(|detail| number(detail.total));
         if !self.layers.contains_key(id) && (self.layers.len() >= LAYERS_MAX || total.is_none()) {
             return;
@@ -56,7 +60,11 @@ impl PullMeter {
     pub(super) fn progress(&mut self) -> PullProgress {
         let half = |layer: &Layer| (layer.fetched.saturating_add(layer.unpacked)) / 2;
         let done = self.layers.values().map(half).fold(0, u64::saturating_add);
-        let total = self.layers.values().map(|layer| layer.size).fold(0, u64::saturating_add);
+        let total = self
+            .layers
+            .values()
+            .map(|layer| layer.size)
+            .fold(0, u64::saturating_add);
         let total = Bytes(total.max(self.shown.total.0));
         let done = Bytes(done.max(self.shown.done.0).min(total.0));
         self.shown = PullProgress { done, total };
@@ -102,14 +110,24 @@ mod tests {
             message("a", "Pull complete", None),
             message("b", "Pull complete", None),
         ];
-        let expected = [(0, 0), (20, 100), (25, 150), (55, 150), (85, 150), (105, 150), (150, 150)];
+        let expected = [
+            (0, 0),
+            (20, 100),
+            (25, 150),
+            (55, 150),
+            (85, 150),
+            (105, 150),
+            (150, 150),
+        ];
         assert_eq!(after(&messages), expected);
     }
 
     #[test]
     fn it_never_goes_back() {
-        let messages =
-            [message("a", "Downloading", Some((80, 100))), message("a", "Downloading", Some((5, 90)))];
+        let messages = [
+            message("a", "Downloading", Some((80, 100))),
+            message("a", "Downloading", Some((5, 90))),
+        ];
         assert_eq!(after(&messages), [(40, 100), (40, 100)]);
     }
 

@@ -21,8 +21,6 @@ use super::{DockerRuntime, disk, lifecycle};
 
 const RETRY_FIRST: Duration = Duration::from_millis(100);
 const RETRY_LAST: Duration = Duration::from_secs(5);
-/// How often the disks of running containers are measured, at most.
-const DISK_EVERY: Duration = Duration::from_secs(30);
 /// Measuring takes at most this part of the time: after a walk of a minute the next is ten minutes away.
 const DISK_REST_FACTOR: u32 = 10;
 /// A full disk is not a time for grace; a second lets a program end its last write.
@@ -39,7 +37,11 @@ pub(super) async fn run(runtime: DockerRuntime, events: mpsc::Sender<ContainerEv
             () = events.closed() => return,
         };
         tracing::warn!(reason, "the engine's events broke off");
-        if events.send(ContainerEvent::EngineLost { reason }).await.is_err() {
+        if events
+            .send(ContainerEvent::EngineLost { reason })
+            .await
+            .is_err()
+        {
             return;
         }
         if !wait_for_engine(&runtime, &events).await {
@@ -49,10 +51,7 @@ pub(super) async fn run(runtime: DockerRuntime, events: mpsc::Sender<ContainerEv
 }
 
 /// Tries until the engine answers; false when nobody listens any more.
-async fn wait_for_engine(
-    runtime: &DockerRuntime,
-    events: &mpsc::Sender<ContainerEvent>,
-) -> bool {
+async fn wait_for_engine(runtime: &DockerRuntime, events: &mpsc::Sender<ContainerEvent>) -> bool {
     let delays = ExponentialBuilder::default()
         .with_min_delay(RETRY_FIRST)
         .with_max_delay(RETRY_LAST)
@@ -84,7 +83,11 @@ async fn try_follow(
     events: &mpsc::Sender<ContainerEvent>,
 ) -> Result<(), RuntimeError> {
     // The engine repeats what happened since its own time now, so nothing falls between stream and list.
-    let info = runtime.docker.info().await.map_err(runtime.failed("say the time"))?;
+    let info = runtime
+        .docker
+        .info()
+        .await
+        .map_err(runtime.failed("say the time"))?;
     let mut stream = pin!(subscribe(runtime, info.system_time));
     let listed = lifecycle::list(runtime).await?;
     if events.send(ContainerEvent::Listed(listed)).await.is_err() {
@@ -93,10 +96,10 @@ async fn try_follow(
     let mut memory = OutOfMemory::default();
     while let Some(message) = stream.next().await {
         let message = message.map_err(runtime.failed("go on with its events"))?;
-        if let Some(event) = memory.read(&message) {
-            if events.send(event).await.is_err() {
-                return Ok(());
-            }
+        if let Some(event) = memory.read(&message)
+            && events.send(event).await.is_err()
+        {
+            return Ok(());
         }
     }
     Ok(())
@@ -121,7 +124,11 @@ fn subscribe(
 /// The engine's text for a moment as it wants it back: seconds and nanoseconds.
 fn engine_time(text: &str) -> Option<String> {
     let time: jiff::Timestamp = text.parse().ok()?;
-    Some(format!("{}.{:09}", time.as_second(), time.subsec_nanosecond()))
+    Some(format!(
+        "{}.{:09}",
+        time.as_second(),
+        time.subsec_nanosecond()
+    ))
 }
 
 /// The engine says separately that the kernel killed for memory and that a container ended, and its own flag
@@ -135,7 +142,9 @@ impl OutOfMemory {
     fn read(&mut self, message: &EventMessage) -> Option<ContainerEvent> {
         let labels = message.actor.as_ref()?.attributes.as_ref()?;
         let lease: LeaseId = labels.get(LABEL_LEASE)?.parse().ok()?;
-        let nanoseconds = message.time_nano.and_then(|time| u64::try_from(time).ok())?;
+        let nanoseconds = message
+            .time_nano
+            .and_then(|time| u64::try_from(time).ok())?;
         let at = Timestamp(nanoseconds / 1_000_000);
         match message.action.as_deref()? {
             "start" => {
@@ -147,9 +156,17 @@ impl OutOfMemory {
                 None
             }
             "die" => {
-                let code = labels.get("exitCode").and_then(|code| code.parse().ok()).unwrap_or(-1);
+                let code = labels
+                    .get("exitCode")
+                    .and_then(|code| code.parse().ok())
+                    .unwrap_or(-1);
                 let out_of_memory = self.killed_in.remove(&lease) && code == SIGKILL_CODE;
-                let exit = Exit { code, out_of_memory, started: Timestamp(0), finished: at };
+                let exit = Exit {
+                    code,
+                    out_of_memory,
+                    started: Timestamp(0),
+                    finished: at,
+                };
                 Some(ContainerEvent::Died { lease, exit })
             }
             "destroy" => Some(ContainerEvent::Removed { lease }),
@@ -164,14 +181,14 @@ async fn watch_disks(runtime: DockerRuntime, events: mpsc::Sender<ContainerEvent
         return;
     }
     let mut limits = BTreeMap::new();
-    let mut rest = DISK_EVERY;
+    let mut rest = runtime.disk_every;
     loop {
         tokio::time::sleep(rest).await;
         let began = tokio::time::Instant::now();
         if let Err(error) = measure_all(&runtime, &mut limits, &events).await {
             tracing::debug!(%error, "the containers' disks could not be measured");
         }
-        rest = DISK_EVERY.max(began.elapsed() * DISK_REST_FACTOR);
+        rest = runtime.disk_every.max(began.elapsed() * DISK_REST_FACTOR);
     }
 }
 
@@ -185,11 +202,19 @@ async fn measure_all(
     let runs = |container: &&Container| matches!(container.state, RunState::Running { .. });
     for container in containers.iter().filter(runs) {
         let lease = container.lease;
-        let Some(allowed) = limit_of(runtime, limits, lease).await? else { continue };
+        let Some(allowed) = limit_of(runtime, limits, lease).await? else {
+            continue;
+        };
         let used = disk::used_up_to(runtime, lease, allowed).await?;
         if used > allowed {
             tracing::warn!(%lease, %used, %allowed, "a container wrote more than its disk: stopping it");
-            let _closed = events.send(ContainerEvent::DiskExceeded { lease, used, allowed }).await;
+            let _closed = events
+                .send(ContainerEvent::DiskExceeded {
+                    lease,
+                    used,
+                    allowed,
+                })
+                .await;
             lifecycle::stop(runtime, lease, DISK_STOP_GRACE).await?;
         }
     }
@@ -206,8 +231,12 @@ async fn limit_of(
         return Ok(Some(*limit));
     }
     let found = lifecycle::look(runtime, &container_name(lease)).await?;
-    let labels = found.and_then(|found| found.config).and_then(|config| config.labels);
-    let limit = labels.and_then(|labels| labels.get(LABEL_DISK)?.parse().ok()).map(Bytes);
+    let labels = found
+        .and_then(|found| found.config)
+        .and_then(|config| config.labels);
+    let limit = labels
+        .and_then(|labels| labels.get(LABEL_DISK)?.parse().ok())
+        .map(Bytes);
     if let Some(limit) = limit {
         limits.insert(lease, limit);
     }
@@ -227,7 +256,10 @@ mod tests {
         }
         EventMessage {
             action: Some(action.to_owned()),
-            actor: Some(EventActor { id: None, attributes: Some(attributes) }),
+            actor: Some(EventActor {
+                id: None,
+                attributes: Some(attributes),
+            }),
             time_nano: Some(5_000_000),
             ..EventMessage::default()
         }
@@ -247,7 +279,11 @@ mod tests {
         assert_eq!(died(&mut memory, "137"), (137, true));
         assert_eq!(died(&mut memory, "137"), (137, false), "once");
         memory.read(&message("oom", None));
-        assert_eq!(died(&mut memory, "0"), (0, false), "a child was killed; the program went on");
+        assert_eq!(
+            died(&mut memory, "0"),
+            (0, false),
+            "a child was killed; the program went on"
+        );
         memory.read(&message("oom", None));
         memory.read(&message("start", None));
         assert_eq!(died(&mut memory, "137"), (137, false), "a new run");
@@ -257,8 +293,17 @@ mod tests {
     fn events_carry_the_engines_time() {
         let lease = LeaseId::from_bytes([1; 16]);
         let event = OutOfMemory::default().read(&message("start", None));
-        assert_eq!(event, Some(ContainerEvent::Started { lease, at: Timestamp(5) }));
-        assert_eq!(OutOfMemory::default().read(&message("exec_create: sh", None)), None);
+        assert_eq!(
+            event,
+            Some(ContainerEvent::Started {
+                lease,
+                at: Timestamp(5)
+            })
+        );
+        assert_eq!(
+            OutOfMemory::default().read(&message("exec_create: sh", None)),
+            None
+        );
     }
 
     #[test]

@@ -46,9 +46,17 @@ const UNTRUSTED_ROOTS: [&str; 4] = ["/proc", "/dev", "/sys", "/tmp"];
 pub(super) fn variables(spec: &ContainerSpec, image: &[String]) -> Result<Vec<String>, Problem> {
     refuse_variables(&spec.job.environment)
         .map_err(|detail| problem(Stage::Creating, ProblemKind::ImageUnusable, &detail))?;
-    let choice = if spec.gpus.is_empty() { "void".to_owned() } else { owned(&spec.gpus).join(",") };
+    let choice = if spec.gpus.is_empty() {
+        "void".to_owned()
+    } else {
+        owned(&spec.gpus).join(",")
+    };
     let mut variables = vec![format!("{GPU_CHOICE}={choice}")];
-    variables.extend(HOST_VARIABLES.iter().map(|(name, value)| format!("{name}={value}")));
+    variables.extend(
+        HOST_VARIABLES
+            .iter()
+            .map(|(name, value)| format!("{name}={value}")),
+    );
     for variable in image {
         let (name, value) = variable.split_once('=').unwrap_or((variable, ""));
         if name == LIBRARY_PATH {
@@ -71,7 +79,9 @@ pub(crate) fn refuse_variables(variables: &[Variable]) -> Result<(), String> {
             ));
         }
         if is_reserved(name) {
-            return Err(format!("the variable {name} may not be set: it is the host's"));
+            return Err(format!(
+                "the variable {name} may not be set: it is the host's"
+            ));
         }
     }
     Ok(())
@@ -95,10 +105,15 @@ fn is_variable_name(name: &str) -> bool {
 fn trusted_library_path(path: &str) -> String {
     let trusted = |entry: &&str| {
         super::paths::clean(entry).is_some_and(|clean| {
-            !UNTRUSTED_ROOTS.iter().any(|root| super::paths::is_within(&clean, root))
+            !UNTRUSTED_ROOTS
+                .iter()
+                .any(|root| super::paths::is_within(&clean, root))
         })
     };
-    path.split(':').filter(trusted).collect::<Vec<_>>().join(":")
+    path.split(':')
+        .filter(trusted)
+        .collect::<Vec<_>>()
+        .join(":")
 }
 
 #[cfg(test)]
@@ -121,7 +136,13 @@ mod tests {
 
     #[test]
     fn what_renters_really_set_is_theirs() {
-        for name in ["PATH", "PYTHONUNBUFFERED", "NVIDIA_TF32_OVERRIDE", "HF_TOKEN", "LD_BIND_NOW"] {
+        for name in [
+            "PATH",
+            "PYTHONUNBUFFERED",
+            "NVIDIA_TF32_OVERRIDE",
+            "HF_TOKEN",
+            "LD_BIND_NOW",
+        ] {
             assert!(!is_reserved(name), "{name} was refused");
         }
     }

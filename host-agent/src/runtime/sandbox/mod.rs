@@ -68,8 +68,13 @@ const MASKED_PATHS: [&str; 13] = [
     "/sys/devices/virtual/powercap",
 ];
 
-const READONLY_PATHS: [&str; 5] =
-    ["/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"];
+const READONLY_PATHS: [&str; 5] = [
+    "/proc/bus",
+    "/proc/fs",
+    "/proc/irq",
+    "/proc/sys",
+    "/proc/sysrq-trigger",
+];
 
 const PROCESSES_MAX: i64 = 4096;
 /// Before anything of the host's own when memory runs out.
@@ -98,7 +103,8 @@ pub(crate) fn check_size(image: Bytes, disk: Bytes) -> Result<(), Problem> {
     if image < disk {
         return Ok(());
     }
-    let detail = format!("the image has {image} and the lease has {disk} of disk: ask for more with --disk");
+    let detail =
+        format!("the image has {image} and the lease has {disk} of disk: ask for more with --disk");
     Err(problem(Stage::Pulling, ProblemKind::ImageTooBig, &detail))
 }
 
@@ -138,8 +144,10 @@ pub fn container_body(
 
 fn check_command(spec: &ContainerSpec, image: &PulledImage) -> Result<(), Problem> {
     let job = &spec.job;
-    let entrypoint =
-        job.entrypoint.as_ref().map_or(image.config.entrypoint.len(), |words| words.len());
+    let entrypoint = job
+        .entrypoint
+        .as_ref()
+        .map_or(image.config.entrypoint.len(), |words| words.len());
     let command = match (&job.command, &job.entrypoint) {
         (Some(words), _) => words.len(),
         // An entrypoint of the job's own sets the image's command aside.
@@ -150,7 +158,11 @@ fn check_command(spec: &ContainerSpec, image: &PulledImage) -> Result<(), Proble
         return Ok(());
     }
     let detail = "the image names no command, and the order names none: add one after --";
-    Err(problem(Stage::Creating, ProblemKind::CommandUnknown, detail))
+    Err(problem(
+        Stage::Creating,
+        ProblemKind::CommandUnknown,
+        detail,
+    ))
 }
 
 fn labels(spec: &ContainerSpec, image: &PulledImage, host: HostId) -> HashMap<String, String> {
@@ -160,7 +172,10 @@ fn labels(spec: &ContainerSpec, image: &PulledImage, host: HostId) -> HashMap<St
         (LABEL_BROKER.to_owned(), spec.broker.to_string()),
         (LABEL_EPOCH.to_owned(), spec.epoch.to_string()),
         (LABEL_RUN.to_owned(), spec.run.to_string()),
-        (LABEL_DISK.to_owned(), writable_bytes(spec, image).0.to_string()),
+        (
+            LABEL_DISK.to_owned(),
+            writable_bytes(spec, image).0.to_string(),
+        ),
     ])
 }
 
@@ -253,7 +268,10 @@ fn log_config() -> HostConfigLogConfig {
         ("max-size".to_owned(), "10m".to_owned()),
         ("max-file".to_owned(), "3".to_owned()),
     ]);
-    HostConfigLogConfig { typ: Some("json-file".to_owned()), config: Some(config) }
+    HostConfigLogConfig {
+        typ: Some("json-file".to_owned()),
+        config: Some(config),
+    }
 }
 
 /// An engine without the right to raise limits cannot start a container with more than it has itself.
@@ -263,7 +281,11 @@ fn open_files(engine: &EngineFacts) -> ResourcesUlimits {
 }
 
 fn limit(name: &str, soft: i64, hard: i64) -> ResourcesUlimits {
-    ResourcesUlimits { name: Some(name.to_owned()), soft: Some(soft), hard: Some(hard) }
+    ResourcesUlimits {
+        name: Some(name.to_owned()),
+        soft: Some(soft),
+        hard: Some(hard),
+    }
 }
 
 fn texts(words: &[&str]) -> Vec<String> {
@@ -280,5 +302,9 @@ fn signed(value: u64) -> i64 {
 
 /// What stopped a start, in words.
 pub(crate) fn problem(stage: Stage, kind: ProblemKind, detail: &str) -> Problem {
-    Problem { stage, kind, detail: Detail::cut(detail) }
+    Problem {
+        stage,
+        kind,
+        detail: Detail::cut(detail),
+    }
 }

@@ -35,7 +35,8 @@ pub(super) fn clean(path: &str) -> Option<String> {
 
 /// Whether a clean path is `root` or below it.
 pub(super) fn is_within(path: &str, root: &str) -> bool {
-    path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    path.strip_prefix(root)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// Refuses a working directory below `/proc`: with a descriptor that leaked into it, it would be the host's.
@@ -45,7 +46,11 @@ pub(super) fn check_working_directory(path: &str) -> Result<(), Problem> {
         return Ok(());
     }
     let detail = format!("the image wants to run in '{path}', which is not a directory of its own");
-    Err(problem(Stage::Creating, ProblemKind::ImageUnusable, &detail))
+    Err(problem(
+        Stage::Creating,
+        ProblemKind::ImageUnusable,
+        &detail,
+    ))
 }
 
 /// What is mounted in memory, by path: `/tmp`, `/run`, and each volume that the image declares, which would
@@ -65,15 +70,24 @@ pub(super) fn memory_file_systems(
     let temporary = size_of(ram, 2, 4 * GIBIBYTE);
     let mut mounts = HashMap::from([
         ("/tmp".to_owned(), options("exec", temporary, "1777")),
-        ("/run".to_owned(), options("noexec", size_of(ram, 2, 64 * MEBIBYTE), "755")),
+        (
+            "/run".to_owned(),
+            options("noexec", size_of(ram, 2, 64 * MEBIBYTE), "755"),
+        ),
     ]);
     for volume in volumes {
-        let path = clean(volume).filter(|path| may_be_covered(path)).ok_or_else(|| {
-            unusable(format!("the image declares the volume '{volume}', which cannot be covered"))
-        })?;
+        let path = clean(volume)
+            .filter(|path| may_be_covered(path))
+            .ok_or_else(|| {
+                unusable(format!(
+                    "the image declares the volume '{volume}', which cannot be covered"
+                ))
+            })?;
         // Whoever the image runs as must be able to write there, as to the volume that it stands for.
         let size = size_of(ram, 4, GIBIBYTE);
-        mounts.entry(path).or_insert_with(|| options("exec", size, "1777"));
+        mounts
+            .entry(path)
+            .or_insert_with(|| options("exec", size, "1777"));
     }
     Ok(mounts)
 }
@@ -123,9 +137,15 @@ mod tests {
         let mounts = memory_file_systems(ram, &volumes).unwrap();
         assert_eq!(mounts.len(), 3);
         assert!(mounts["/var/data"].contains("size=1073741824"));
-        assert!(mounts["/tmp"].contains("size=4294967296"), "the volume does not replace /tmp");
+        assert!(
+            mounts["/tmp"].contains("size=4294967296"),
+            "the volume does not replace /tmp"
+        );
         for wrong in ["/", "/proc/x", "/dev", "relative", "/a/../sys"] {
-            assert!(memory_file_systems(ram, &[wrong.to_owned()]).is_err(), "{wrong}");
+            assert!(
+                memory_file_systems(ram, &[wrong.to_owned()]).is_err(),
+                "{wrong}"
+            );
         }
     }
 

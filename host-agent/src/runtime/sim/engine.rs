@@ -45,7 +45,10 @@ pub(super) struct State {
 impl Default for Engine {
     fn default() -> Self {
         let (notices, _) = broadcast::channel(NOTICES_WAITING_MAX);
-        Self { state: Mutex::default(), notices }
+        Self {
+            state: Mutex::default(),
+            notices,
+        }
     }
 }
 
@@ -75,7 +78,9 @@ impl Engine {
     pub(super) fn containers(&self, host: HostId) -> Vec<Container> {
         self.with(|state| {
             let all = state.containers.values();
-            all.filter(|(of, ..)| *of == host).map(|(_, container, _)| container.clone()).collect()
+            all.filter(|(of, ..)| *of == host)
+                .map(|(_, container, _)| container.clone())
+                .collect()
         })
     }
 
@@ -97,7 +102,10 @@ impl Engine {
             state: RunState::Created,
         };
         self.with(|state| {
-            state.containers.entry(spec.lease).or_insert((host, container, Vec::new()));
+            state
+                .containers
+                .entry(spec.lease)
+                .or_insert((host, container, Vec::new()));
         });
         id
     }
@@ -115,7 +123,10 @@ impl Engine {
             Some((host, now, true))
         })?;
         if is_new {
-            self.tell(Notice::Event(host, ContainerEvent::Started { lease, at: since }));
+            self.tell(Notice::Event(
+                host,
+                ContainerEvent::Started { lease, at: since },
+            ));
         }
         Some(since)
     }
@@ -123,13 +134,23 @@ impl Engine {
     pub(super) fn end(&self, lease: LeaseId, code: i32, out_of_memory: bool, finished: Timestamp) {
         let ended = self.with(|state| {
             let (host, container, _) = state.containers.get_mut(&lease)?;
-            let RunState::Running { since } = container.state else { return None };
-            let exit = Exit { code, out_of_memory, started: since, finished };
+            let RunState::Running { since } = container.state else {
+                return None;
+            };
+            let exit = Exit {
+                code,
+                out_of_memory,
+                started: since,
+                finished,
+            };
             container.state = RunState::Exited(exit);
             Some((*host, exit))
         });
         if let Some((host, exit)) = ended {
-            let exit = Exit { started: Timestamp(0), ..exit };
+            let exit = Exit {
+                started: Timestamp(0),
+                ..exit
+            };
             self.tell(Notice::Event(host, ContainerEvent::Died { lease, exit }));
         }
     }
@@ -143,7 +164,9 @@ impl Engine {
     pub(super) fn write(&self, lease: LeaseId, record: LogRecord) {
         let is_there = self.with(|state| {
             let found = state.containers.get_mut(&lease);
-            found.map(|(_, _, written)| written.push(record.clone())).is_some()
+            found
+                .map(|(_, _, written)| written.push(record.clone()))
+                .is_some()
         });
         if is_there {
             self.tell(Notice::Written(lease, record));
@@ -151,7 +174,12 @@ impl Engine {
     }
 
     pub(super) fn written(&self, lease: LeaseId) -> Option<Vec<LogRecord>> {
-        self.with(|state| state.containers.get(&lease).map(|(_, _, written)| written.clone()))
+        self.with(|state| {
+            state
+                .containers
+                .get(&lease)
+                .map(|(_, _, written)| written.clone())
+        })
     }
 
     pub(super) fn exec_code(&self, id: &str) -> Option<i32> {

@@ -52,7 +52,10 @@ impl Program {
 }
 
 pub(super) fn start(engine: &Arc<Engine>, spec: &ExecSpec) -> Result<ExecSession, ExecError> {
-    let (name, words) = spec.command.split_first().map_or(("", &[][..]), |(n, w)| (n.as_str(), w));
+    let (name, words) = spec
+        .command
+        .split_first()
+        .map_or(("", &[][..]), |(n, w)| (n.as_str(), w));
     if !matches!(name, "echo" | "cat" | "sh" | "exit" | "sleep") {
         let detail = format!("exec: \"{name}\": executable file not found in $PATH");
         return Err(ExecError::CommandUnknown { detail });
@@ -72,15 +75,27 @@ pub(super) fn start(engine: &Arc<Engine>, spec: &ExecSpec) -> Result<ExecSession
         let code = work.run().await.unwrap_or(1);
         said.send_replace(Some(code));
     });
-    let program = Program { code, killed_by: None, task: AbortOnDropHandle::new(task) };
+    let program = Program {
+        code,
+        killed_by: None,
+        task: AbortOnDropHandle::new(task),
+    };
     let id = engine.with(|state| {
         let id = format!("exec-{}", state.programs.len());
         state.programs.insert(id.clone(), program);
         id
     });
-    let output = if is_framed { ExecOutput::framed(output) } else { ExecOutput::raw(output) };
+    let output = if is_framed {
+        ExecOutput::framed(output)
+    } else {
+        ExecOutput::raw(output)
+    };
     let handle = ExecHandle { id, process: None };
-    Ok(ExecSession { handle, output, input: ExecInput::new(input) })
+    Ok(ExecSession {
+        handle,
+        output,
+        input: ExecInput::new(input),
+    })
 }
 
 struct Work {
@@ -94,8 +109,17 @@ struct Work {
 impl Work {
     async fn run(mut self) -> io::Result<i32> {
         match self.name.as_str() {
-            "echo" => self.write(format!("{}\n", self.words.join(" ")).as_bytes()).await?,
-            "exit" => return Ok(self.words.first().and_then(|code| code.parse().ok()).unwrap_or(0)),
+            "echo" => {
+                self.write(format!("{}\n", self.words.join(" ")).as_bytes())
+                    .await?
+            }
+            "exit" => {
+                return Ok(self
+                    .words
+                    .first()
+                    .and_then(|code| code.parse().ok())
+                    .unwrap_or(0));
+            }
             "sleep" => std::future::pending().await,
             _ => {
                 let mut bytes = vec![0; 4096];

@@ -6,6 +6,7 @@
 
 mod engine;
 mod exec;
+mod hearing;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -17,7 +18,7 @@ use protocol::job::PinnedImage;
 use protocol::lease::{Problem, ProblemKind, Stage};
 use protocol::tunnel::WindowSize;
 use protocol::units::{Bytes, Seconds, Timestamp};
-use tokio::sync::{broadcast, mpsc};
+use tokio::sync::mpsc;
 
 use super::exec::{ExecError, ExecHandle, ExecSession, ExecSpec, ExecState, Signal};
 use super::logs::{self, LogQuery, LogRecord, LogRecords, LogStream};
@@ -26,7 +27,7 @@ use super::{
     Container, ContainerEvent, ContainerId, ContainerSpec, EngineFacts, EventWatch, Exit,
     ImageConfig, PullProgress, PulledImage, RunState, Runtime, RuntimeError, StartedAt,
 };
-use engine::{Engine, Notice};
+use engine::Engine;
 
 /// Size of every image.
 pub const IMAGE_BYTES: Bytes = Bytes(5_000_000);
@@ -75,18 +76,26 @@ impl SimRuntime {
     /// A new engine, used by `host`, whose clock is `now`.
     #[must_use]
     pub fn new(host: HostId, now: fn() -> Timestamp) -> Self {
-        Self { engine: Arc::new(Engine::default()), host, now }
+        Self {
+            engine: Arc::new(Engine::default()),
+            host,
+            now,
+        }
     }
 
     /// The same engine as another host's agent sees it.
     #[must_use]
     pub fn of_host(&self, host: HostId) -> Self {
-        Self { host, ..self.clone() }
+        Self {
+            host,
+            ..self.clone()
+        }
     }
 
     /// What happens the next time that `step` is asked for; several are used up in order.
     pub fn script(&self, step: Step, behaviour: Behaviour) {
-        self.engine.with(|state| state.script.entry(step).or_default().push_back(behaviour));
+        self.engine
+            .with(|state| state.script.entry(step).or_default().push_back(behaviour));
     }
 
     /// The steps that were asked for, in order.
@@ -98,7 +107,8 @@ impl SimRuntime {
     /// How often a container was started for `lease`.
     #[must_use]
     pub fn starts(&self, lease: LeaseId) -> usize {
-        self.engine.with(|state| state.starts.get(&lease).copied().unwrap_or(0))
+        self.engine
+            .with(|state| state.starts.get(&lease).copied().unwrap_or(0))
     }
 
     /// The main process of the container ends by itself.
@@ -115,7 +125,11 @@ impl SimRuntime {
     /// The container writes a line.
     pub fn write(&self, lease: LeaseId, stream: LogStream, line: &str) {
         let at = rfc3339((self.now)());
-        let record = LogRecord { at, stream, text: format!("{line}\n").into_bytes() };
+        let record = LogRecord {
+            at,
+            stream,
+            text: format!("{line}\n").into_bytes(),
+        };
         self.engine.write(lease, record);
     }
 
@@ -133,7 +147,10 @@ impl SimRuntime {
     async fn enter(&self, step: Step, lease: Option<LeaseId>) -> Result<bool, ProblemKind> {
         let behaviour = self.engine.with(|state| {
             state.steps.push((step, lease));
-            state.script.get_mut(&step).and_then(std::collections::VecDeque::pop_front)
+            state
+                .script
+                .get_mut(&step)
+                .and_then(std::collections::VecDeque::pop_front)
         });
         match behaviour {
             None => {}
@@ -142,7 +159,11 @@ impl SimRuntime {
             Some(Behaviour::HangBefore) => std::future::pending().await,
             Some(Behaviour::HangAfter) => return Ok(true),
         }
-        if self.engine.is_down() { Err(ProblemKind::EngineFailed) } else { Ok(false) }
+        if self.engine.is_down() {
+            Err(ProblemKind::EngineFailed)
+        } else {
+            Ok(false)
+        }
     }
 
     async fn enter_stage(&self, step: Step, stage: Stage, lease: LeaseId) -> Result<bool, Problem> {
@@ -155,7 +176,11 @@ impl SimRuntime {
     }
 
     fn check_up(&self) -> Result<(), RuntimeError> {
-        if self.engine.is_down() { Err(unreachable()) } else { Ok(()) }
+        if self.engine.is_down() {
+            Err(unreachable())
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -168,7 +193,9 @@ fn unreachable() -> RuntimeError {
 
 fn rfc3339(at: Timestamp) -> String {
     let milliseconds = i64::try_from(at.0).unwrap_or(i64::MAX);
-    jiff::Timestamp::from_millisecond(milliseconds).map(|at| at.to_string()).unwrap_or_default()
+    jiff::Timestamp::from_millisecond(milliseconds)
+        .map(|at| at.to_string())
+        .unwrap_or_default()
 }
 
 async fn hang_if(hang: bool) {
@@ -191,7 +218,11 @@ impl Runtime for SimRuntime {
 
     async fn inspect(&self, lease: LeaseId) -> Result<Option<Container>, RuntimeError> {
         self.check_up()?;
-        Ok(self.engine.containers(self.host).into_iter().find(|found| found.lease == lease))
+        Ok(self
+            .engine
+            .containers(self.host)
+            .into_iter()
+            .find(|found| found.lease == lease))
     }
 
     async fn pull(
@@ -200,14 +231,29 @@ impl Runtime for SimRuntime {
         disk: Bytes,
         progress: mpsc::Sender<PullProgress>,
     ) -> Result<PulledImage, Problem> {
-        let failed = |kind| problem(Stage::Pulling, kind, "the simulated engine was told to fail");
+        let failed = |kind| {
+            problem(
+                Stage::Pulling,
+                kind,
+                "the simulated engine was told to fail",
+            )
+        };
         let hang = self.enter(Step::Pull, None).await.map_err(failed)?;
         check_size(IMAGE_BYTES, disk)?;
-        let _full = progress.try_send(PullProgress { done: IMAGE_BYTES, total: IMAGE_BYTES });
+        let _full = progress.try_send(PullProgress {
+            done: IMAGE_BYTES,
+            total: IMAGE_BYTES,
+        });
         hang_if(hang).await;
-        let config =
-            ImageConfig { command: vec!["/bin/demo".to_owned()], ..ImageConfig::default() };
-        Ok(PulledImage { id: image.digest(), size: IMAGE_BYTES, config })
+        let config = ImageConfig {
+            command: vec!["/bin/demo".to_owned()],
+            ..ImageConfig::default()
+        };
+        Ok(PulledImage {
+            id: image.digest(),
+            size: IMAGE_BYTES,
+            config,
+        })
     }
 
     async fn create(
@@ -215,7 +261,9 @@ impl Runtime for SimRuntime {
         spec: &ContainerSpec,
         image: &PulledImage,
     ) -> Result<ContainerId, Problem> {
-        let hang = self.enter_stage(Step::Create, Stage::Creating, spec.lease).await?;
+        let hang = self
+            .enter_stage(Step::Create, Stage::Creating, spec.lease)
+            .await?;
         container_body(spec, image, &facts(), self.host)?;
         let id = self.engine.create(spec, self.host);
         hang_if(hang).await;
@@ -223,9 +271,16 @@ impl Runtime for SimRuntime {
     }
 
     async fn start(&self, lease: LeaseId) -> Result<StartedAt, Problem> {
-        let hang = self.enter_stage(Step::Start, Stage::Starting, lease).await?;
-        let missing =
-            || problem(Stage::Starting, ProblemKind::EngineFailed, "there is no such container");
+        let hang = self
+            .enter_stage(Step::Start, Stage::Starting, lease)
+            .await?;
+        let missing = || {
+            problem(
+                Stage::Starting,
+                ProblemKind::EngineFailed,
+                "there is no such container",
+            )
+        };
         let since = self.engine.start(lease, (self.now)()).ok_or_else(missing)?;
         hang_if(hang).await;
         Ok(StartedAt(since))
@@ -249,7 +304,7 @@ impl Runtime for SimRuntime {
     fn watch(&self) -> EventWatch {
         let runtime = self.clone();
         let notices = self.engine.subscribe();
-        EventWatch::start(move |events| forward(runtime, notices, events))
+        EventWatch::start(move |events| hearing::forward(runtime, notices, events))
     }
 
     async fn save_logs(&self, lease: LeaseId, path: &Path) -> Result<(), RuntimeError> {
@@ -263,15 +318,23 @@ impl Runtime for SimRuntime {
     }
 
     async fn disk_used(&self, lease: LeaseId) -> Result<Bytes, RuntimeError> {
-        self.inspect(lease).await?.map(|_| Bytes(4096)).ok_or(RuntimeError::NoContainer)
+        self.inspect(lease)
+            .await?
+            .map(|_| Bytes(4096))
+            .ok_or(RuntimeError::NoContainer)
     }
 
     async fn logs(&self, lease: LeaseId, query: LogQuery) -> Result<LogRecords, RuntimeError> {
         self.check_up()?;
         let notices = self.engine.subscribe();
-        let written = self.engine.written(lease).ok_or(RuntimeError::NoContainer)?;
+        let written = self
+            .engine
+            .written(lease)
+            .ok_or(RuntimeError::NoContainer)?;
         let skipped = query.tail.map_or(0, |lines| {
-            written.len().saturating_sub(usize::try_from(lines).unwrap_or(usize::MAX))
+            written
+                .len()
+                .saturating_sub(usize::try_from(lines).unwrap_or(usize::MAX))
         });
         let since = query.since;
         let wanted = move |record: &LogRecord| record.is_since(since);
@@ -280,7 +343,8 @@ impl Runtime for SimRuntime {
         if !query.follow || !self.engine.runs(lease) {
             return Ok(LogRecords::new(written));
         }
-        let later = futures::stream::unfold(notices, move |notices| next_record(notices, lease));
+        let later =
+            futures::stream::unfold(notices, move |notices| hearing::next_record(notices, lease));
         Ok(LogRecords::new(written.chain(later)))
     }
 
@@ -292,12 +356,9 @@ impl Runtime for SimRuntime {
         exec::start(&self.engine, spec)
     }
 
-    async fn resize_exec(
-        &self,
-        exec: &ExecHandle,
-        size: WindowSize,
-    ) -> Result<(), RuntimeError> {
-        self.engine.with(|state| state.sizes.insert(exec.id.clone(), size));
+    async fn resize_exec(&self, exec: &ExecHandle, size: WindowSize) -> Result<(), RuntimeError> {
+        self.engine
+            .with(|state| state.sizes.insert(exec.id.clone(), size));
         Ok(())
     }
 
@@ -307,47 +368,10 @@ impl Runtime for SimRuntime {
     }
 
     async fn exec_state(&self, exec: &ExecHandle) -> Result<ExecState, RuntimeError> {
-        Ok(self.engine.exec_code(&exec.id).map_or(ExecState::Running, ExecState::Ended))
-    }
-}
-
-/// Passes on what happens to this host's containers, as an engine's watch does.
-async fn forward(
-    runtime: SimRuntime,
-    mut notices: broadcast::Receiver<Notice>,
-    events: mpsc::Sender<ContainerEvent>,
-) {
-    let list = || ContainerEvent::Listed(runtime.engine.containers(runtime.host));
-    let mut next = Some(list());
-    loop {
-        if let Some(event) = next.take() {
-            if events.send(event).await.is_err() {
-                return;
-            }
-        }
-        next = match notices.recv().await {
-            Ok(Notice::Event(host, event)) if host == runtime.host => Some(event),
-            Ok(Notice::Event(..) | Notice::Written(..)) => None,
-            Ok(Notice::Down) => Some(ContainerEvent::EngineLost { reason: "down".to_owned() }),
-            Ok(Notice::Up) | Err(broadcast::error::RecvError::Lagged(_)) => Some(list()),
-            Err(broadcast::error::RecvError::Closed) => return,
-        };
-    }
-}
-
-async fn next_record(
-    mut notices: broadcast::Receiver<Notice>,
-    lease: LeaseId,
-) -> Option<(Result<LogRecord, RuntimeError>, broadcast::Receiver<Notice>)> {
-    loop {
-        match notices.recv().await.ok()? {
-            Notice::Written(of, record) if of == lease => return Some((Ok(record), notices)),
-            Notice::Event(
-                _,
-                ContainerEvent::Died { lease: of, .. } | ContainerEvent::Removed { lease: of },
-            ) if of == lease => return None,
-            Notice::Event(..) | Notice::Written(..) | Notice::Down | Notice::Up => {}
-        }
+        Ok(self
+            .engine
+            .exec_code(&exec.id)
+            .map_or(ExecState::Running, ExecState::Ended))
     }
 }
 

@@ -26,7 +26,10 @@ fn spec() -> ContainerSpec {
         epoch: 4,
         run: 1,
         job: Job {
-            image: PinnedImage { name: Text::new("demo").unwrap(), sha256: [9; 32] },
+            image: PinnedImage {
+                name: Text::new("demo").unwrap(),
+                sha256: [9; 32],
+            },
             entrypoint: None,
             command: None,
             environment: List::default(),
@@ -46,7 +49,10 @@ async fn started(sim: &SimRuntime) {
     let (sender, _progress) = mpsc::channel(4);
     let image = sim.pull(&spec.job.image, spec.disk, sender).await.unwrap();
     sim.create(&spec, &image).await.unwrap();
-    assert_eq!(sim.start(spec.lease).await.unwrap(), StartedAt(Timestamp(1_000)));
+    assert_eq!(
+        sim.start(spec.lease).await.unwrap(),
+        StartedAt(Timestamp(1_000))
+    );
 }
 
 #[tokio::test]
@@ -57,10 +63,21 @@ async fn a_life_is_seen_by_its_watch() {
     started(&sim).await;
     let lease = lease();
     let at = Timestamp(1_000);
-    assert_eq!(watch.next().await, Some(ContainerEvent::Started { lease, at }));
+    assert_eq!(
+        watch.next().await,
+        Some(ContainerEvent::Started { lease, at })
+    );
     sim.end(lease, 3, false);
-    let exit = Exit { code: 3, out_of_memory: false, started: Timestamp(0), finished: at };
-    assert_eq!(watch.next().await, Some(ContainerEvent::Died { lease, exit }));
+    let exit = Exit {
+        code: 3,
+        out_of_memory: false,
+        started: Timestamp(0),
+        finished: at,
+    };
+    assert_eq!(
+        watch.next().await,
+        Some(ContainerEvent::Died { lease, exit })
+    );
     sim.remove(lease).await.unwrap();
     assert_eq!(watch.next().await, Some(ContainerEvent::Removed { lease }));
     assert_eq!(sim.containers().await.unwrap(), Vec::new());
@@ -75,7 +92,13 @@ async fn an_agent_that_dies_after_a_step_leaves_its_effect() {
     assert_eq!(sim.containers().await.unwrap()[0].state, RunState::Created);
     started(&sim).await;
     assert_eq!(sim.starts(lease()), 1);
-    assert_eq!(sim.of_host(HostId::from_bytes([9; 32])).containers().await.unwrap(), Vec::new());
+    assert_eq!(
+        sim.of_host(HostId::from_bytes([9; 32]))
+            .containers()
+            .await
+            .unwrap(),
+        Vec::new()
+    );
 }
 
 #[tokio::test]
@@ -84,9 +107,15 @@ async fn failures_are_typed_and_used_up() {
     sim.script(Step::Pull, Behaviour::Fail(ProblemKind::RegistryDown));
     let image = spec().job.image;
     let (sender, _progress) = mpsc::channel(4);
-    let problem = sim.pull(&image, Bytes(1 << 30), sender.clone()).await.unwrap_err();
+    let problem = sim
+        .pull(&image, Bytes(1 << 30), sender.clone())
+        .await
+        .unwrap_err();
     assert_eq!(problem.kind, ProblemKind::RegistryDown);
-    let problem = sim.pull(&image, Bytes(1_000), sender.clone()).await.unwrap_err();
+    let problem = sim
+        .pull(&image, Bytes(1_000), sender.clone())
+        .await
+        .unwrap_err();
     assert_eq!(problem.kind, ProblemKind::ImageTooBig);
     assert!(sim.pull(&image, Bytes(1 << 30), sender).await.is_ok());
 }
@@ -98,10 +127,15 @@ async fn an_engine_that_is_down_says_so_and_lists_when_it_is_back() {
     let mut watch = sim.watch();
     watch.next().await;
     sim.go_down();
-    assert!(matches!(watch.next().await, Some(ContainerEvent::EngineLost { .. })));
+    assert!(matches!(
+        watch.next().await,
+        Some(ContainerEvent::EngineLost { .. })
+    ));
     assert!(sim.containers().await.is_err());
     sim.come_up();
-    let Some(ContainerEvent::Listed(containers)) = watch.next().await else { panic!("no list") };
+    let Some(ContainerEvent::Listed(containers)) = watch.next().await else {
+        panic!("no list")
+    };
     assert_eq!(containers.len(), 1);
 }
 
@@ -110,12 +144,18 @@ async fn logs_are_followed_to_the_end() {
     let sim = sim();
     started(&sim).await;
     sim.write(lease(), LogStream::Output, "before");
-    let query = LogQuery { follow: true, ..LogQuery::default() };
+    let query = LogQuery {
+        follow: true,
+        ..LogQuery::default()
+    };
     let mut records = sim.logs(lease(), query).await.unwrap();
     sim.write(lease(), LogStream::Errors, "after");
     sim.end(lease(), 0, false);
     assert_eq!(records.next().await.unwrap().unwrap().text, b"before\n");
-    assert_eq!(records.next().await.unwrap().unwrap().stream, LogStream::Errors);
+    assert_eq!(
+        records.next().await.unwrap().unwrap().stream,
+        LogStream::Errors
+    );
     assert_eq!(records.next().await.unwrap(), None);
 }
 
@@ -124,13 +164,26 @@ async fn programs_run_and_end() {
     let sim = sim();
     started(&sim).await;
     let command = vec!["echo".to_owned(), "hi".to_owned()];
-    let spec = ExecSpec { command, environment: Vec::new(), terminal: None };
+    let spec = ExecSpec {
+        command,
+        environment: Vec::new(),
+        terminal: None,
+    };
     let mut session = sim.exec(lease(), &spec).await.unwrap();
-    assert_eq!(session.output.next().await.unwrap(), Some(Piece::Output(b"hi\n".to_vec())));
+    assert_eq!(
+        session.output.next().await.unwrap(),
+        Some(Piece::Output(b"hi\n".to_vec()))
+    );
     assert_eq!(session.output.next().await.unwrap(), None);
     tokio::task::yield_now().await;
-    assert_eq!(sim.exec_state(&session.handle).await.unwrap(), ExecState::Ended(0));
-    let unknown = ExecSpec { command: vec!["vi".to_owned()], ..spec };
+    assert_eq!(
+        sim.exec_state(&session.handle).await.unwrap(),
+        ExecState::Ended(0)
+    );
+    let unknown = ExecSpec {
+        command: vec!["vi".to_owned()],
+        ..spec
+    };
     let error = sim.exec(lease(), &unknown).await.unwrap_err();
     assert!(matches!(error, ExecError::CommandUnknown { .. }));
 }
