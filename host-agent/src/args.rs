@@ -166,8 +166,12 @@ fn duration(text: &str) -> Result<Seconds, String> {
     };
     let digits = text.strip_suffix(unit).unwrap_or(text);
     let number: u64 = digits.parse().map_err(|_| wrong())?;
-    let seconds = number.checked_mul(factor).filter(|seconds| *seconds <= 86_400);
-    seconds.map(Seconds).ok_or_else(|| format!("'{text}' is more than a day"))
+    let seconds = number
+        .checked_mul(factor)
+        .filter(|seconds| *seconds <= 86_400);
+    seconds
+        .map(Seconds)
+        .ok_or_else(|| format!("'{text}' is more than a day"))
 }
 
 #[cfg(test)]
@@ -193,8 +197,13 @@ mod tests {
     fn prices_are_exact() {
         let typed = ["feira-host", "list", "--price", "0.35", "--upload", "0.02"];
         let arguments = Arguments::try_parse_from(typed).unwrap();
-        let Command::List(list) = arguments.command else { panic!("not list") };
-        assert_eq!((list.price, list.upload), (PricePerHour(350_000), PricePerGb(20_000)));
+        let Command::List(list) = arguments.command else {
+            panic!("not list")
+        };
+        assert_eq!(
+            (list.price, list.upload),
+            (PricePerHour(350_000), PricePerGb(20_000))
+        );
         assert_eq!(list.storage, PricePerGbMonth(100_000));
         let typed = ["feira-host", "list", "--price", "0.35e1"];
         assert!(Arguments::try_parse_from(typed).is_err());

@@ -24,7 +24,11 @@ impl Clock {
     /// Now.
     #[must_use]
     pub fn now(&self) -> Moment {
-        Moment { wall: wall(), monotonic: monotonic(), boot: self.boot }
+        Moment {
+            wall: wall(),
+            monotonic: monotonic(),
+            boot: self.boot,
+        }
     }
 }
 
@@ -32,7 +36,9 @@ impl Clock {
 #[must_use]
 #[expect(clippy::disallowed_methods, reason = "this is the clock's own file")]
 pub fn wall() -> Timestamp {
-    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let since_epoch = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
     Timestamp(u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX))
 }
 
@@ -42,7 +48,11 @@ pub fn monotonic() -> Millis {
     let time = clock_gettime(ClockId::Monotonic);
     let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
     let nanoseconds = u64::try_from(time.tv_nsec).unwrap_or(0);
-    Millis(seconds.saturating_mul(1000).saturating_add(nanoseconds / 1_000_000))
+    Millis(
+        seconds
+            .saturating_mul(1000)
+            .saturating_add(nanoseconds / 1_000_000),
+    )
 }
 
 /// A new message id.

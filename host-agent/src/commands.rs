@@ -31,7 +31,10 @@ struct Place {
 #[must_use]
 pub fn run(arguments: Arguments) -> ExitCode {
     let printer = Printer::new(arguments.json);
-    let place = Place { folder: Folder::new(arguments.data), printer };
+    let place = Place {
+        folder: Folder::new(arguments.data),
+        printer,
+    };
     match dispatch(arguments.command, &place) {
         Ok(exit) => exit.into(),
         Err(failure) => {
@@ -56,7 +59,9 @@ fn dispatch(command: Command, place: &Place) -> Result<Exit, Failure> {
             let mut command = Arguments::command();
             let mut script = Vec::new();
             clap_complete::generate(completions.shell, &mut command, "feira-host", &mut script);
-            place.printer.line(String::from_utf8_lossy(&script).trim_end());
+            place
+                .printer
+                .line(String::from_utf8_lossy(&script).trim_end());
             Ok(Exit::Done)
         }
     }

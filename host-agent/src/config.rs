@@ -143,7 +143,12 @@ struct PeriodsSection {
 
 impl Default for PeriodsSection {
     fn default() -> Self {
-        Self { announce_s: 20, report_s: 10, reconcile_s: 5, drain_s: 10 }
+        Self {
+            announce_s: 20,
+            report_s: 10,
+            reconcile_s: 5,
+            drain_s: 10,
+        }
     }
 }
 
@@ -163,9 +168,14 @@ impl Config {
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
         let text = std::fs::read_to_string(path).map_err(|source| {
             if source.kind() == std::io::ErrorKind::NotFound {
-                return ConfigError::Missing { path: path.to_owned() };
+                return ConfigError::Missing {
+                    path: path.to_owned(),
+                };
             }
-            ConfigError::Read { path: path.to_owned(), source }
+            ConfigError::Read {
+                path: path.to_owned(),
+                source,
+            }
         })?;
         Self::parse(path, &text)
     }
@@ -179,7 +189,9 @@ impl Config {
         let wrong = |field: &str, problem: String| wrong_value(path, text, field, problem);
         let addresses = |field: &'static str, list: &[String]| {
             let parsed = list.iter().map(|address| parse_address(address));
-            parsed.collect::<Result<Vec<_>, _>>().map_err(|error| wrong(field, error.to_string()))
+            parsed
+                .collect::<Result<Vec<_>, _>>()
+                .map_err(|error| wrong(field, error.to_string()))
         };
         let brokers = grouped(&file.brokers).map_err(|problem| wrong("brokers", problem))?;
         let listen = addresses("listen", &file.listen)?;
@@ -189,7 +201,10 @@ impl Config {
             brokers,
             listen,
             announce,
-            engine: file.engine.or_else(engine_of_environment).unwrap_or_else(|| DEFAULT_ENGINE.into()),
+            engine: file
+                .engine
+                .or_else(engine_of_environment)
+                .unwrap_or_else(|| DEFAULT_ENGINE.into()),
             nvml: file.nvml,
             admin_socket: file.admin_socket,
             disk_reserve: Bytes::from_gb(file.disk_reserve_gb),
@@ -206,11 +221,17 @@ fn grouped(list: &[String]) -> Result<Vec<BrokerAddress>, String> {
         let (broker, address) = broker_address(text)?;
         match brokers.iter_mut().find(|known| known.broker == broker) {
             Some(known) => known.addresses.push(address),
-            None => brokers.push(BrokerAddress { broker, addresses: vec![address] }),
+            None => brokers.push(BrokerAddress {
+                broker,
+                addresses: vec![address],
+            }),
         }
     }
     if brokers.len() > BROKERS_MAX {
-        return Err(format!("{} brokers; {BROKERS_MAX} are allowed", brokers.len()));
+        return Err(format!(
+            "{} brokers; {BROKERS_MAX} are allowed",
+            brokers.len()
+        ));
     }
     Ok(brokers)
 }
@@ -249,13 +270,21 @@ fn periods(section: &PeriodsSection) -> Result<Periods, (&'static str, String)> 
 
 /// The filter of the log, from `FEIRA_LOG`, like `debug` or `host_agent=debug,info`.
 #[must_use]
-#[expect(clippy::disallowed_methods, reason = "this file is where the environment is read")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this file is where the environment is read"
+)]
 pub fn log_filter() -> Option<String> {
-    std::env::var("FEIRA_LOG").ok().filter(|filter| !filter.is_empty())
+    std::env::var("FEIRA_LOG")
+        .ok()
+        .filter(|filter| !filter.is_empty())
 }
 
 /// Docker's own variable, where it names a socket of this machine.
-#[expect(clippy::disallowed_methods, reason = "this file is where the environment is read")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this file is where the environment is read"
+)]
 fn engine_of_environment() -> Option<PathBuf> {
     let host = std::env::var("DOCKER_HOST").ok()?;
     host.strip_prefix("unix://").map(PathBuf::from)
@@ -266,8 +295,18 @@ fn malformed(path: &Path, text: &str, error: &toml::de::Error) -> ConfigError {
     let before = text.get(..start).unwrap_or(text);
     let line = before.matches('\n').count() + 1;
     let written = text.lines().nth(line - 1).unwrap_or_default();
-    let field = written.split('=').next().unwrap_or_default().trim().to_owned();
-    ConfigError::Wrong { path: path.to_owned(), line, field, problem: error.message().to_owned() }
+    let field = written
+        .split('=')
+        .next()
+        .unwrap_or_default()
+        .trim()
+        .to_owned();
+    ConfigError::Wrong {
+        path: path.to_owned(),
+        line,
+        field,
+        problem: error.message().to_owned(),
+    }
 }
 
 /// A value that has the right type and cannot be used. Field names are unique over all sections.
@@ -277,7 +316,12 @@ fn wrong_value(path: &Path, text: &str, field: &str, problem: String) -> ConfigE
         rest.is_some_and(|rest| rest.trim_start().starts_with('='))
     };
     let line = text.lines().position(sets).map_or(1, |index| index + 1);
-    ConfigError::Wrong { path: path.to_owned(), line, field: field.to_owned(), problem }
+    ConfigError::Wrong {
+        path: path.to_owned(),
+        line,
+        field: field.to_owned(),
+        problem,
+    }
 }
 
 #[cfg(test)]
@@ -300,12 +344,24 @@ mod tests {
     #[test]
     fn a_mistake_is_named_by_line_and_field() {
         let unknown = parse("brokers = []\nbroker = \"x\"\n").unwrap_err();
-        assert!(unknown.starts_with("host.toml, line 2, field `broker`: unknown field"), "{unknown}");
+        assert!(
+            unknown.starts_with("host.toml, line 2, field `broker`: unknown field"),
+            "{unknown}"
+        );
         let kind = parse("disk_reserve_gb = \"ten\"\n").unwrap_err();
-        assert!(kind.starts_with("host.toml, line 1, field `disk_reserve_gb`: "), "{kind}");
+        assert!(
+            kind.starts_with("host.toml, line 1, field `disk_reserve_gb`: "),
+            "{kind}"
+        );
         let broker = parse("\nbrokers = [\"nowhere\"]\n").unwrap_err();
-        assert!(broker.starts_with("host.toml, line 2, field `brokers`: "), "{broker}");
+        assert!(
+            broker.starts_with("host.toml, line 2, field `brokers`: "),
+            "{broker}"
+        );
         let period = parse("[periods]\nreport_s = 0\n").unwrap_err();
-        assert_eq!(period, "host.toml, line 2, field `report_s`: 0 is not between 1 and 60");
+        assert_eq!(
+            period,
+            "host.toml, line 2, field `report_s`: 0 is not between 1 and 60"
+        );
     }
 }

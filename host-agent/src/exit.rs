@@ -56,13 +56,20 @@ impl Failure {
     /// A failure with nothing to advise yet.
     #[must_use]
     pub fn new(exit: Exit, what: impl Into<String>) -> Self {
-        Self { exit, what: what.into(), help: None }
+        Self {
+            exit,
+            what: what.into(),
+            help: None,
+        }
     }
 
     /// The same failure with advice.
     #[must_use]
     pub fn help(self, help: impl Into<String>) -> Self {
-        Self { help: Some(help.into()), ..self }
+        Self {
+            help: Some(help.into()),
+            ..self
+        }
     }
 }
 

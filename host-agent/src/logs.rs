@@ -9,7 +9,9 @@ const DEFAULT_FILTER: &str = "warn,host_agent=info,protocol=info";
 
 /// Why the log was not started.
 #[derive(Debug, thiserror::Error)]
-#[error("FEIRA_LOG: `{filter}` is not a log filter ({reason}); write it like `info` or `host_agent=debug,warn`")]
+#[error(
+    "FEIRA_LOG: `{filter}` is not a log filter ({reason}); write it like `info` or `host_agent=debug,warn`"
+)]
 pub struct LogError {
     /// What was asked for.
     pub filter: String,
@@ -23,9 +25,13 @@ pub struct LogError {
 /// When `FEIRA_LOG` is no filter.
 pub fn start(format: LogFormat) -> Result<(), LogError> {
     let filter = config::log_filter().unwrap_or_else(|| DEFAULT_FILTER.to_owned());
-    let parsed = EnvFilter::try_new(&filter)
-        .map_err(|error| LogError { filter, reason: error.to_string() })?;
-    let builder = tracing_subscriber::fmt().with_env_filter(parsed).with_writer(std::io::stderr);
+    let parsed = EnvFilter::try_new(&filter).map_err(|error| LogError {
+        filter,
+        reason: error.to_string(),
+    })?;
+    let builder = tracing_subscriber::fmt()
+        .with_env_filter(parsed)
+        .with_writer(std::io::stderr);
     // A second start in one process, as tests make, keeps the first log.
     let _ = match format {
         LogFormat::Text => builder.with_target(false).try_init(),

@@ -83,26 +83,37 @@ impl Printer {
 #[must_use]
 pub fn rfc3339(time: Timestamp) -> String {
     let milliseconds = i64::try_from(time.0).unwrap_or(i64::MAX);
-    jiff::Timestamp::from_millisecond(milliseconds).unwrap_or(jiff::Timestamp::MAX).to_string()
+    jiff::Timestamp::from_millisecond(milliseconds)
+        .unwrap_or(jiff::Timestamp::MAX)
+        .to_string()
 }
 
 /// The lines of a table: one for the headings, one for each row, none folded.
 fn table(columns: &[(&str, Align)], rows: &[Vec<String>]) -> Vec<String> {
-    let cell = |row: &[String], column: usize| row.get(column).map_or("", String::as_str).to_owned();
+    let cell =
+        |row: &[String], column: usize| row.get(column).map_or("", String::as_str).to_owned();
     let widths: Vec<usize> = columns
         .iter()
         .enumerate()
         .map(|(column, (heading, _))| {
-            let widest = rows.iter().map(|row| cell(row, column).width()).max().unwrap_or(0);
+            let widest = rows
+                .iter()
+                .map(|row| cell(row, column).width())
+                .max()
+                .unwrap_or(0);
             widest.max(heading.width())
         })
         .collect();
-    let headings: Vec<String> = columns.iter().map(|(heading, _)| (*heading).to_owned()).collect();
+    let headings: Vec<String> = columns
+        .iter()
+        .map(|(heading, _)| (*heading).to_owned())
+        .collect();
     std::iter::once(&headings)
         .chain(rows)
         .map(|row| {
             let cells = columns.iter().zip(&widths).enumerate();
-            let padded = cells.map(|(column, ((_, align), width))| pad(&cell(row, column), *width, *align));
+            let padded =
+                cells.map(|(column, ((_, align), width))| pad(&cell(row, column), *width, *align));
             padded.collect::<Vec<_>>().join("  ").trim_end().to_owned()
         })
         .collect()
@@ -122,7 +133,10 @@ mod tests {
 
     #[test]
     fn times_are_utc() {
-        assert_eq!(rfc3339(Timestamp(1_000_000_000_000)), "2001-09-09T01:46:40Z");
+        assert_eq!(
+            rfc3339(Timestamp(1_000_000_000_000)),
+            "2001-09-09T01:46:40Z"
+        );
     }
 
     #[test]
@@ -132,6 +146,9 @@ mod tests {
             vec!["länge".to_owned(), "$10.25".to_owned()],
         ];
         let lines = table(&[("renter", Align::Left), ("free", Align::Right)], &rows);
-        assert_eq!(lines, ["renter    free", "r-abc    $1.00", "länge   $10.25"]);
+        assert_eq!(
+            lines,
+            ["renter    free", "r-abc    $1.00", "länge   $10.25"]
+        );
     }
 }

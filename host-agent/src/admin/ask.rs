@@ -34,7 +34,9 @@ pub enum AskError {
         source: io::Error,
     },
     /// The agent answers something else.
-    #[error("the agent at {socket} answers in another way than this program expects: is it another version? ({reason})")]
+    #[error(
+        "the agent at {socket} answers in another way than this program expects: is it another version? ({reason})"
+    )]
     Malformed {
         /// The socket.
         socket: PathBuf,
@@ -49,10 +51,14 @@ pub enum AskError {
 /// When nobody listens, may be asked, or answers in time.
 pub fn ask(socket: &Path, request: &AdminRequest) -> Result<AdminReply, AskError> {
     let stream = UnixStream::connect(socket).map_err(|source| not_connected(socket, source))?;
-    let line = exchange(&stream, request)
-        .map_err(|source| AskError::NoAnswer { socket: socket.to_owned(), source })?;
-    serde_json::from_str(&line)
-        .map_err(|error| AskError::Malformed { socket: socket.to_owned(), reason: error.to_string() })
+    let line = exchange(&stream, request).map_err(|source| AskError::NoAnswer {
+        socket: socket.to_owned(),
+        source,
+    })?;
+    serde_json::from_str(&line).map_err(|error| AskError::Malformed {
+        socket: socket.to_owned(),
+        reason: error.to_string(),
+    })
 }
 
 fn exchange(stream: &UnixStream, request: &AdminRequest) -> io::Result<String> {
@@ -73,7 +79,10 @@ fn exchange(stream: &UnixStream, request: &AdminRequest) -> io::Result<String> {
 fn not_connected(socket: &Path, source: io::Error) -> AskError {
     let socket = socket.to_owned();
     let kind = source.kind();
-    if matches!(kind, io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) {
+    if matches!(
+        kind,
+        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused
+    ) {
         AskError::NotRunning { socket }
     } else if kind == io::ErrorKind::PermissionDenied {
         AskError::NotAllowed { socket }

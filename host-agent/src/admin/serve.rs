@@ -41,14 +41,20 @@ pub(crate) struct AdminSocket {
 impl AdminSocket {
     /// The caller has the data folder to itself, so a socket that is there already was left behind.
     pub(crate) fn bind(path: &Path) -> Result<Self, AdminSocketError> {
-        let failed = |source| AdminSocketError { path: path.to_owned(), source };
+        let failed = |source| AdminSocketError {
+            path: path.to_owned(),
+            source,
+        };
         match std::fs::remove_file(path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
             Ok(()) | Err(_) => {}
         }
         let listener = UnixListener::bind(path).map_err(failed)?;
         std::fs::set_permissions(path, Permissions::from_mode(0o600)).map_err(failed)?;
-        Ok(Self { listener, path: path.to_owned() })
+        Ok(Self {
+            listener,
+            path: path.to_owned(),
+        })
     }
 
     /// Answers owners until it is dropped.
@@ -93,7 +99,9 @@ async fn converse(mut stream: UnixStream, agent: mpsc::Sender<Asked>) {
         } else {
             AdminReply::Refused("only the agent's own user and root may ask it".to_owned())
         };
-        let Ok(mut answer) = serde_json::to_vec(&reply) else { return };
+        let Ok(mut answer) = serde_json::to_vec(&reply) else {
+            return;
+        };
         answer.push(b'\n');
         if writer.write_all(&answer).await.is_err() || !allowed {
             return;

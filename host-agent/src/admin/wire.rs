@@ -12,7 +12,12 @@ pub const REPLY_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
 /// What an owner asks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "ask", content = "with", rename_all = "snake_case", deny_unknown_fields)]
+#[serde(
+    tag = "ask",
+    content = "with",
+    rename_all = "snake_case",
+    deny_unknown_fields
+)]
 pub enum AdminRequest {
     /// What are you doing?
     Status,

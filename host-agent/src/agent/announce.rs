@@ -3,8 +3,8 @@
 
 use super::desk::{Desk, millis};
 use super::events::{Done, Sent, What};
+use super::saying::ask;
 use super::signing::{OFFER_VALIDITY, sign};
-use super::talk::ask;
 use crate::core::offer::Listed;
 use crate::hardware::Hardware;
 use crate::runtime::Runtime;
@@ -45,7 +45,9 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
     }
 
     pub(super) fn is_connected(&self, broker: BrokerId) -> bool {
-        self.brokers.get(&broker).is_some_and(|broker| broker.was_up)
+        self.brokers
+            .get(&broker)
+            .is_some_and(|broker| broker.was_up)
     }
 
     /// Says the offers to every broker that is due.
@@ -83,13 +85,25 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
         let node = self.node.clone();
         let announced = self.config.announce.clone();
         self.tasks.spawn(async move {
-            let direct = if announced.is_empty() { node.listen_addresses().await } else { announced };
+            let direct = if announced.is_empty() {
+                node.listen_addresses().await
+            } else {
+                announced
+            };
             // An address too long for its place cannot be dialled anyway.
-            let addresses = direct.iter().filter_map(|address| Text::new(address.to_string()).ok());
-            let announcement =
-                Announcement { offers: List::first(offers), addresses: List::first(addresses) };
+            let addresses = direct
+                .iter()
+                .filter_map(|address| Text::new(address.to_string()).ok());
+            let announcement = Announcement {
+                offers: List::first(offers),
+                addresses: List::first(addresses),
+            };
             let answer = ask(&node, to, &BrokerRequest::Announce(announcement)).await;
-            Done::Sent(Box::new(Sent { to, what: What::Offers, answer }))
+            Done::Sent(Box::new(Sent {
+                to,
+                what: What::Offers,
+                answer,
+            }))
         });
     }
 
@@ -99,9 +113,16 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
             return Ok(Vec::new());
         }
         self.sequence = self.sequence.saturating_add(1).max(self.now().wall.0);
-        let free = self.standing.offers.iter().filter(|listed| self.holder_of(listed).is_none());
+        let free = self
+            .standing
+            .offers
+            .iter()
+            .filter(|listed| self.holder_of(listed).is_none());
         free.map(|listed| {
-            let offer = Offer { sequence: self.sequence, ..listed.offer.clone() };
+            let offer = Offer {
+                sequence: self.sequence,
+                ..listed.offer.clone()
+            };
             sign(&self.identity, offer, ANYONE, OFFER_VALIDITY)
         })
         .collect()
@@ -110,6 +131,8 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
     /// The lease that has one of an offer's resources.
     pub(super) fn holder_of(&self, listed: &Listed) -> Option<protocol::ids::LeaseId> {
         let resources: &[ResourceName] = &listed.offer.share.resources;
-        resources.iter().find_map(|resource| self.leases.capacity().holder(resource))
+        resources
+            .iter()
+            .find_map(|resource| self.leases.capacity().holder(resource))
     }
 }

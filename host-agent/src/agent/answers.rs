@@ -3,7 +3,7 @@
 
 use super::AgentError;
 use super::desk::{Broker, Desk};
-use super::talk::exchange;
+use super::saying::exchange;
 use crate::admin::wire::{
     AdminReply, AdminRequest, BrokerRow, Earned, EarningsRow, LeaseRow, OfferRow, Status,
 };
@@ -71,12 +71,26 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
             *leases.entry(record.state.word().to_owned()).or_default() += 1;
         }
         let gpus = self.standing.machine.as_ref().map(|machine| {
-            machine.gpus.iter().map(|gpu| gpu.model.to_string()).collect::<Vec<_>>()
+            machine
+                .gpus
+                .iter()
+                .map(|gpu| gpu.model.to_string())
+                .collect::<Vec<_>>()
         });
-        let free = self.standing.offers.iter().filter(|offer| self.taken_by(offer).is_none());
-        let refusals = self.refusals.iter().map(|(name, count)| ((*name).to_owned(), *count));
+        let free = self
+            .standing
+            .offers
+            .iter()
+            .filter(|offer| self.taken_by(offer).is_none());
+        let refusals = self
+            .refusals
+            .iter()
+            .map(|(name, count)| ((*name).to_owned(), *count));
         let tunnels = crate::access::Refusal::ALL.iter().map(|refusal| {
-            (format!("tunnel_{}", refusal.label()), self.access.refusals().of(*refusal))
+            (
+                format!("tunnel_{}", refusal.label()),
+                self.access.refusals().of(*refusal),
+            )
         });
         let network = self.node.counters().refusals();
         let network = network.map(|(refusal, count)| (refusal.label().to_owned(), count));
@@ -92,9 +106,17 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
             offers_free: count(free.count()),
             disk_free_bytes: self.disk_for_leases().0,
             leases,
-            brokers: self.brokers.iter().map(|(id, broker)| self.broker_row(*id, broker)).collect(),
+            brokers: self
+                .brokers
+                .iter()
+                .map(|(id, broker)| self.broker_row(*id, broker))
+                .collect(),
             tunnels: count(self.access.open_tunnels()),
-            refusals: refusals.chain(network).chain(tunnels).filter(|(_, count)| *count > 0).collect(),
+            refusals: refusals
+                .chain(network)
+                .chain(tunnels)
+                .filter(|(_, count)| *count > 0)
+                .collect(),
         }
     }
 
@@ -124,7 +146,9 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
 
     fn offer_rows(&self) -> Vec<OfferRow> {
         let offers = self.standing.offers.iter();
-        offers.map(|listed| offer_row(listed, self.taken_by(listed))).collect()
+        offers
+            .map(|listed| offer_row(listed, self.taken_by(listed)))
+            .collect()
     }
 
     /// Why an offer cannot be leased now.
@@ -152,7 +176,12 @@ pub(crate) fn lease_row(record: &LeaseRecord) -> LeaseRow {
         image: record.order.job.image.to_string(),
         state: record.state.word().to_owned(),
         want: want.to_owned(),
-        resources: record.state.held().iter().map(|held| held.resource.to_string()).collect(),
+        resources: record
+            .state
+            .held()
+            .iter()
+            .map(|held| held.resource.to_string())
+            .collect(),
         running_s: record.running().seconds().0,
         taken_at: rfc3339(record.taken_at),
         price_usd_per_hour: price_of(record),
@@ -161,8 +190,13 @@ pub(crate) fn lease_row(record: &LeaseRecord) -> LeaseRow {
 
 /// The price that the lease was taken at.
 fn price_of(record: &LeaseRecord) -> String {
-    let award = record.award.verify().map(protocol::signed::Verified::into_body);
-    award.map(|award| award.prices.compute.amount().decimal()).unwrap_or_default()
+    let award = record
+        .award
+        .verify()
+        .map(protocol::signed::Verified::into_body);
+    award
+        .map(|award| award.prices.compute.amount().decimal())
+        .unwrap_or_default()
 }
 
 /// An offer for its owner's eyes, with the very bytes that are signed but for header and sequence.
@@ -174,8 +208,17 @@ pub(crate) fn offer_row(listed: &Listed, taken_by: Option<String>) -> OfferRow {
     OfferRow {
         offer: offer.id.to_string(),
         terms: listed.terms.to_string(),
-        resources: offer.share.resources.iter().map(ToString::to_string).collect(),
-        gpu_name: offer.share.gpus.first().map_or("none".to_owned(), |gpu| gpu.model.to_string()),
+        resources: offer
+            .share
+            .resources
+            .iter()
+            .map(ToString::to_string)
+            .collect(),
+        gpu_name: offer
+            .share
+            .gpus
+            .first()
+            .map_or("none".to_owned(), |gpu| gpu.model.to_string()),
         cpu_millicores: offer.share.cpu_millicores,
         ram_bytes: offer.share.ram.0,
         disk_max_bytes: offer.limits.disk_max.0,
@@ -225,7 +268,10 @@ pub(crate) async fn earnings(node: &Node, brokers: Vec<BrokerId>) -> Vec<Earning
             ) => Err("it answered something else".to_owned()),
             Err(reason) => Err(reason),
         };
-        rows.push(EarningsRow { broker: broker.to_string(), earned });
+        rows.push(EarningsRow {
+            broker: broker.to_string(),
+            earned,
+        });
     }
     rows
 }

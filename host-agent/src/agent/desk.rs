@@ -85,7 +85,16 @@ pub(super) struct Desk<R, H> {
 
 impl<R: Runtime, H: Hardware> Desk<R, H> {
     pub(super) fn new(parts: Parts<R, H>) -> Self {
-        let Parts { folder, config, identity, clock, node, runtime, hardware, .. } = parts;
+        let Parts {
+            folder,
+            config,
+            identity,
+            clock,
+            node,
+            runtime,
+            hardware,
+            ..
+        } = parts;
         let now = clock.now();
         let brokers = config
             .brokers
@@ -205,7 +214,11 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
             }
         }
         let changes = old.into_iter().map(Change::Forgotten).collect();
-        self.record(&Decision { changes, notes: Vec::new() }).await
+        self.record(&Decision {
+            changes,
+            notes: Vec::new(),
+        })
+        .await
     }
 }
 

@@ -23,7 +23,9 @@ pub(super) struct Doors {
 
 impl Doors {
     pub(super) fn new() -> Self {
-        Self { sender: watch::Sender::new(Arc::default()) }
+        Self {
+            sender: watch::Sender::new(Arc::default()),
+        }
     }
 
     pub(super) fn publish(&self, entrances: Entrances) {
@@ -32,7 +34,9 @@ impl Doors {
 
     /// The tunnels' end.
     pub(super) fn lookup(&self) -> Lookup {
-        Lookup { entrances: self.sender.subscribe() }
+        Lookup {
+            entrances: self.sender.subscribe(),
+        }
     }
 }
 
@@ -56,9 +60,18 @@ pub(super) fn entrance(
     logs_kept: Seconds,
 ) -> LeaseAccess {
     let exit_code = match &record.state {
-        State::Stopped { reason: StopReason::Exited(code), .. } => Some(*code),
-        State::Stopped { reason: StopReason::OutOfMemory, .. } => Some(OUT_OF_MEMORY_CODE),
-        State::Stopped { reason: StopReason::Asked | StopReason::ResourceTaken, .. }
+        State::Stopped {
+            reason: StopReason::Exited(code),
+            ..
+        } => Some(*code),
+        State::Stopped {
+            reason: StopReason::OutOfMemory,
+            ..
+        } => Some(OUT_OF_MEMORY_CODE),
+        State::Stopped {
+            reason: StopReason::Asked | StopReason::ResourceTaken,
+            ..
+        }
         | State::Preparing { .. }
         | State::Running { .. }
         | State::Failed { .. }

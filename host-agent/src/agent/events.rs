@@ -5,8 +5,8 @@
 use super::AgentError;
 use super::desk::Desk;
 use super::jobs::Ended;
+use super::saying::Answer;
 use super::sight::Checked;
-use super::talk::Answer;
 use crate::admin::serve::Asked;
 use crate::hardware::Hardware;
 use crate::runtime::{Container, ContainerEvent, EventWatch, Runtime};
@@ -26,7 +26,10 @@ const TICK: Duration = Duration::from_millis(200);
 #[derive(Debug)]
 pub(super) enum Done {
     /// All containers, as of the sight with this number.
-    Sight { number: u64, found: Result<Vec<Container>, String> },
+    Sight {
+        number: u64,
+        found: Result<Vec<Container>, String>,
+    },
     /// Engine and machine.
     Checked(Box<Checked>),
     /// A broker's answer.
@@ -88,7 +91,13 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
         let mut tick = interval(TICK);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let engine = self.runtime.watch();
-        let mut sources = Sources { inbound, questions, engine, tick, stop };
+        let mut sources = Sources {
+            inbound,
+            questions,
+            engine,
+            tick,
+            stop,
+        };
         loop {
             let event = self.next(&mut sources).await;
             if matches!(event, Event::Stop) {
@@ -139,13 +148,22 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
             Event::Step(progress) => self.stepped(progress),
             Event::Engine(event) => self.engine_said(event),
             Event::Owner((request, reply)) => self.owner_asked(request, reply).await?,
-            Event::Node(NodeEvent::Request { peer, bytes, responder }) => {
+            Event::Node(NodeEvent::Request {
+                peer,
+                bytes,
+                responder,
+            }) => {
                 self.asked(peer, &bytes, responder).await?;
             }
-            Event::Node(NodeEvent::Tunnel { peer, relayed, tunnel }) => {
+            Event::Node(NodeEvent::Tunnel {
+                peer,
+                relayed,
+                tunnel,
+            }) => {
                 tracing::debug!(%peer, relayed, "a tunnel is open");
                 let access = Arc::clone(&self.access);
-                self.visits.spawn(async move { access.serve_tunnel(tunnel, peer).await });
+                self.visits
+                    .spawn(async move { access.serve_tunnel(tunnel, peer).await });
             }
             // A stop ends the loop before it is handled.
             Event::Stop | Event::VisitOver | Event::Tick => {}

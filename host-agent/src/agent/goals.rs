@@ -48,7 +48,9 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
     }
 
     async fn follow(&mut self, broker: BrokerId, goal: &Goal) -> Result<HostReply, AgentError> {
-        let decided = self.leases.decide_goal(broker, goal, &self.judging(), self.now());
+        let decided = self
+            .leases
+            .decide_goal(broker, goal, &self.judging(), self.now());
         match decided {
             Ok(decision) => {
                 self.record(&decision).await?;

@@ -62,7 +62,11 @@ impl Jobs {
     /// Leases that the sight with this number says nothing about.
     pub(super) fn unseen_by(&self, sight: u64) -> BTreeSet<LeaseId> {
         let later = self.blind_until.iter().filter(|(_, until)| **until > sight);
-        self.running.keys().chain(later.map(|(lease, _)| lease)).copied().collect()
+        self.running
+            .keys()
+            .chain(later.map(|(lease, _)| lease))
+            .copied()
+            .collect()
     }
 
     /// Whether anything is being done about this lease.
@@ -72,7 +76,11 @@ impl Jobs {
 
     /// Gives up what can begin again after a restart; stops and removals go on.
     pub(super) fn cancel_preparations(&self) {
-        for job in self.running.values().filter(|job| job.work == Work::Prepare) {
+        for job in self
+            .running
+            .values()
+            .filter(|job| job.work == Work::Prepare)
+        {
             job.cancel.cancel();
         }
     }
@@ -87,11 +95,15 @@ impl Jobs {
 impl<R: Runtime, H: Hardware> Desk<R, H> {
     /// Cancels work that is not wanted any more, and begins what is wanted and possible now.
     pub(super) fn align_jobs(&mut self) {
-        let Some(sight) = self.engine.last_sight() else { return };
+        let Some(sight) = self.engine.last_sight() else {
+            return;
+        };
         let wanted = self.leases.work(self.engine.containers());
         for (lease, job) in &self.jobs.running {
             // Only its end starts the next one: two tasks never touch one container.
-            let is_wanted = wanted.get(lease).is_some_and(|work| is_same(*work, job.work));
+            let is_wanted = wanted
+                .get(lease)
+                .is_some_and(|work| is_same(*work, job.work));
             if !is_wanted {
                 job.cancel.cancel();
             }
@@ -101,8 +113,16 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
         }
         let now = self.now().monotonic;
         for (lease, work) in wanted {
-            let blind = self.jobs.blind_until.get(&lease).is_some_and(|until| *until > sight);
-            let paused = self.jobs.paused.get(&lease).is_some_and(|until| *until > now);
+            let blind = self
+                .jobs
+                .blind_until
+                .get(&lease)
+                .is_some_and(|until| *until > sight);
+            let paused = self
+                .jobs
+                .paused
+                .get(&lease)
+                .is_some_and(|until| *until > now);
             if !blind && !paused && !self.jobs.is_busy(lease) {
                 self.begin(lease, work);
             }
@@ -132,14 +152,20 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
     pub(super) async fn job_ended(&mut self, ended: Ended) -> Result<(), AgentError> {
         let (lease, outcome) = ended;
         self.jobs.running.remove(&lease);
-        self.jobs.blind_until.insert(lease, self.engine.next_sight());
+        self.jobs
+            .blind_until
+            .insert(lease, self.engine.next_sight());
         self.engine.look_soon();
-        let Some(outcome) = outcome else { return Ok(()) };
+        let Some(outcome) = outcome else {
+            return Ok(());
+        };
         let now = self.now();
         match &outcome {
             Outcome::Broken(reason) => {
                 tracing::warn!(lease = %lease.short(), reason, "the engine failed; trying again");
-                self.jobs.paused.insert(lease, now.monotonic.plus(BROKEN_PAUSE));
+                self.jobs
+                    .paused
+                    .insert(lease, now.monotonic.plus(BROKEN_PAUSE));
                 self.engine.check_soon();
             }
             Outcome::Started(_) | Outcome::Problem(_) | Outcome::Stopped | Outcome::Removed => {
@@ -154,7 +180,9 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
     pub(super) fn tidy_jobs(&mut self, sight: u64) {
         self.jobs.blind_until.retain(|_, until| *until > sight);
         let records = self.leases.records();
-        self.jobs.paused.retain(|lease, _| records.contains_key(lease));
+        self.jobs
+            .paused
+            .retain(|lease, _| records.contains_key(lease));
     }
 }
 
@@ -201,7 +229,9 @@ impl<R: Runtime> Task<R> {
         exists: bool,
         cancel: &CancellationToken,
     ) -> Option<Outcome> {
-        let made = cancel.run_until_cancelled(self.make(record, exists)).await?;
+        let made = cancel
+            .run_until_cancelled(self.make(record, exists))
+            .await?;
         // A start that was given up could still happen, after its resources went to another lease: it is
         // waited for, and what is wanted instead comes next.
         let started = match made {
@@ -253,7 +283,9 @@ impl<R: Runtime> Task<R> {
     /// Pulls, and passes on how far it is.
     async fn pull(&self, record: &LeaseRecord) -> Result<PulledImage, Problem> {
         let (sender, mut said) = mpsc::channel(8);
-        let pull = self.runtime.pull(&record.order.job.image, record.order.disk, sender);
+        let pull = self
+            .runtime
+            .pull(&record.order.job.image, record.order.disk, sender);
         tokio::pin!(pull);
         loop {
             tokio::select! {
@@ -288,7 +320,12 @@ impl<R: Runtime> Task<R> {
     }
 
     fn progress(&self, stage: Stage, progress: PullProgress) -> Progress {
-        Progress { lease: self.lease, stage, done: progress.done, total: progress.total }
+        Progress {
+            lease: self.lease,
+            stage,
+            done: progress.done,
+            total: progress.total,
+        }
     }
 }
 

@@ -10,7 +10,8 @@
 //!
 //! * [`desk`]: what the loop owns, and how a decision becomes true.
 //! * [`events`]: the loop itself, one closed enum of what can happen.
-//! * [`goals`]: what brokers ask. [`talk`]: what they are told. [`announce`]: the offers.
+//! * [`goals`]: what brokers ask. [`talk`], [`saying`]: what they are told.
+//!   [`announce`]: the offers.
 //! * [`jobs`]: work on containers. [`sight`]: what the engine shows.
 //! * [`answers`]: what the owner asks.
 
@@ -19,6 +20,7 @@ mod events;
 
 mod announce;
 mod goals;
+mod saying;
 mod talk;
 
 mod jobs;
@@ -29,7 +31,7 @@ mod entry;
 mod signing;
 
 pub(crate) use answers::{earnings as ask_earnings, lease_row, offer_row};
-pub(crate) use talk::exchange;
+pub(crate) use saying::exchange;
 
 use crate::admin::serve::{AdminSocket, AdminSocketError};
 use crate::clock::Clock;
@@ -128,15 +130,26 @@ impl Agent {
     /// When another agent has the folder, or journal, network or socket fail. An engine that does not
     /// answer is no error: the agent offers nothing until it does.
     pub async fn start<R: Runtime, H: Hardware>(setup: Setup<R, H>) -> Result<Self, StartError> {
-        let Setup { folder, config, identity, runtime, hardware } = setup;
+        let Setup {
+            folder,
+            config,
+            identity,
+            runtime,
+            hardware,
+        } = setup;
         let (journal, recovered) = Journal::open(&folder)?;
         make_folder(&folder.join(LOGS_NAME))?;
-        let journal = JournalWriter::start(journal)
-            .map_err(|source| StartError::System { doing: "start the journal's thread", source })?;
+        let journal = JournalWriter::start(journal).map_err(|source| StartError::System {
+            doing: "start the journal's thread",
+            source,
+        })?;
         let mut network = NodeConfig::host(config.listen.clone());
         network.announce.clone_from(&config.announce);
         let (node, inbound) = Node::start(&identity, network).await?;
-        let socket = config.admin_socket.clone().unwrap_or_else(|| folder.join(SOCKET_NAME));
+        let socket = config
+            .admin_socket
+            .clone()
+            .unwrap_or_else(|| folder.join(SOCKET_NAME));
         let (asked, questions) = mpsc::channel(QUESTIONS_MAX);
         let socket_task = tokio::spawn(AdminSocket::bind(&socket)?.serve(asked));
 
@@ -199,7 +212,9 @@ impl Agent {
     pub async fn join(&mut self) -> Result<(), AgentError> {
         match (&mut self.task).await {
             Ok(result) => result,
-            Err(error) => Err(AgentError::Broke { reason: error.to_string() }),
+            Err(error) => Err(AgentError::Broke {
+                reason: error.to_string(),
+            }),
         }
     }
 
@@ -225,5 +240,8 @@ fn make_folder(path: &Path) -> Result<(), StartError> {
         .recursive(true)
         .mode(0o700)
         .create(path)
-        .map_err(|source| StartError::System { doing: "make the folder of saved logs", source })
+        .map_err(|source| StartError::System {
+            doing: "make the folder of saved logs",
+            source,
+        })
 }

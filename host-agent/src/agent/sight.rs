@@ -127,11 +127,18 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
     fn check_engine(&mut self, now: Millis) {
         self.engine.checking = true;
         let period = millis(self.config.periods.measure);
-        self.engine.next_check = now.plus(if self.engine.is_up() { period } else { LOST_PERIOD });
+        self.engine.next_check = now.plus(if self.engine.is_up() {
+            period
+        } else {
+            LOST_PERIOD
+        });
         let (runtime, hardware) = (Arc::clone(&self.runtime), Arc::clone(&self.hardware));
         let is_old = now.0.saturating_sub(self.standing.measured_at.0) >= HARDWARE_PERIOD.0;
         let known = self.standing.measured.clone().filter(|_| !is_old);
-        let network = self.listing.as_ref().map_or(ContainerNetwork::None, |listed| listed.network);
+        let network = self
+            .listing
+            .as_ref()
+            .map_or(ContainerNetwork::None, |listed| listed.network);
         self.tasks.spawn(async move {
             let check = check(&*runtime, &*hardware, known, network);
             let found = tokio::time::timeout(LOOK_DEADLINE, check).await;
@@ -209,7 +216,10 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
 
     pub(super) fn engine_lost(&mut self, reason: String) {
         if self.engine.is_up() || self.engine.last_sight().is_none() {
-            tracing::warn!(reason, "the container engine does not answer; nothing is offered until it does");
+            tracing::warn!(
+                reason,
+                "the container engine does not answer; nothing is offered until it does"
+            );
         }
         self.engine.state = Err(reason);
         self.engine.check_soon_after(self.clock.now().monotonic);
@@ -226,7 +236,11 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
             ContainerEvent::Started { .. }
             | ContainerEvent::Died { .. }
             | ContainerEvent::Removed { .. } => self.engine.look_soon(),
-            ContainerEvent::DiskExceeded { lease, used, allowed } => {
+            ContainerEvent::DiskExceeded {
+                lease,
+                used,
+                allowed,
+            } => {
                 let lease = lease.short();
                 tracing::warn!(%lease, %used, %allowed, "a container wrote more than its disk and was stopped");
                 self.engine.look_soon();
@@ -237,7 +251,11 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
 
     /// Disk that a new lease may have.
     pub(super) fn disk_for_leases(&self) -> Bytes {
-        let free = self.standing.machine.as_ref().map_or(Bytes(0), |machine| machine.disk_free);
+        let free = self
+            .standing
+            .machine
+            .as_ref()
+            .map_or(Bytes(0), |machine| machine.disk_free);
         Bytes(free.0.saturating_sub(self.config.disk_reserve.0))
     }
 
@@ -245,7 +263,12 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
     pub(super) fn judging(&self) -> award::Standing<'_> {
         award::Standing {
             offers: &self.standing.offers,
-            engine: self.engine.state().as_ref().map(|_| ()).map_err(Clone::clone),
+            engine: self
+                .engine
+                .state()
+                .as_ref()
+                .map(|_| ())
+                .map_err(Clone::clone),
             disk_free: self.disk_for_leases(),
             draining: self.draining,
         }
@@ -267,16 +290,24 @@ async fn check<R: Runtime, H: Hardware>(
     let facts = runtime.facts().await.map_err(|error| error.to_string())?;
     let measured = match known {
         Some(measured) => measured,
-        None => hardware.measure().await.map_err(|error| error.to_string())?,
+        None => hardware
+            .measure()
+            .await
+            .map_err(|error| error.to_string())?,
     };
-    let disk = hardware.disk(Path::new(&facts.data_root)).map_err(|error| error.to_string())?;
+    let disk = hardware
+        .disk(Path::new(&facts.data_root))
+        .map_err(|error| error.to_string())?;
     let machine = machine(&measured, disk, &facts, network);
     Ok((facts, measured, machine))
 }
 
 /// The containers as the rules see them.
 fn observed(found: &[Container]) -> Containers {
-    found.iter().map(|container| (container.lease, observed_one(container.state))).collect()
+    found
+        .iter()
+        .map(|container| (container.lease, observed_one(container.state)))
+        .collect()
 }
 
 const fn observed_one(state: RunState) -> Observed {
@@ -284,7 +315,12 @@ const fn observed_one(state: RunState) -> Observed {
         // One that is being removed does not run and is not gone.
         RunState::Created | RunState::Removing => Observed::Created,
         RunState::Running { since } => Observed::Running { started_at: since },
-        RunState::Exited(Exit { code, out_of_memory, started, finished }) => Observed::Exited {
+        RunState::Exited(Exit {
+            code,
+            out_of_memory,
+            started,
+            finished,
+        }) => Observed::Exited {
             code,
             out_of_memory,
             started_at: started,

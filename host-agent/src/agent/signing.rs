@@ -19,7 +19,13 @@ pub(crate) fn sign<T: Statement>(
     audience: PublicKey,
     validity: Seconds,
 ) -> Result<Signed<T>, CodecError> {
-    let envelope =
-        Envelope { audience, message_id: clock::message_id(), issued: clock::wall(), validity };
-    Ok(Signed::sign(body, identity.signing_key(), envelope)?.signed().clone())
+    let envelope = Envelope {
+        audience,
+        message_id: clock::message_id(),
+        issued: clock::wall(),
+        validity,
+    };
+    Ok(Signed::sign(body, identity.signing_key(), envelope)?
+        .signed()
+        .clone())
 }

@@ -4,83 +4,78 @@
 use super::AgentError;
 use super::desk::{Desk, millis};
 use super::events::{Done, Sent, What};
-use super::signing::{ANSWER_VALIDITY, sign};
+use super::saying::ask;
 use crate::core::lease::{LeaseRecord, State};
 use crate::core::leases::{Decision, Leases};
 use crate::core::report::{Stages, gone_without_record, grant};
 use crate::hardware::Hardware;
 use crate::runtime::Runtime;
-use protocol::ids::{BrokerId, LeaseId, PublicKey};
+use protocol::ids::{BrokerId, LeaseId};
 use protocol::lease::{Grant, Progress, Refusal, Report, Stage};
-use protocol::message::{self, BrokerReply, BrokerRequest, Rejection};
-use protocol::net::Node;
-use protocol::signed::Statement;
+use protocol::message::BrokerRequest;
 use protocol::units::Millis;
 use std::collections::BTreeMap;
-use std::time::Duration;
 
-/// How long a broker may take to answer.
-const DEADLINE: Duration = Duration::from_secs(10);
 /// Progress is said at most twice a second.
 const PROGRESS_PERIOD: Millis = Millis(500);
 /// A state that was seen longer ago than this many looks is not signed for.
 const LOOKS_FRESH: u64 = 4;
 
-/// What came back.
-#[derive(Debug)]
-pub(super) enum Answer {
-    /// Heard.
-    Noted,
-    /// No.
-    Refused(Rejection),
-    /// Nothing, or nothing that can be read.
-    None(String),
-}
-
 /// What is to be said about one lease.
 #[derive(Debug, Default)]
-struct Talk {
+pub(super) struct Talk {
     /// The grant that its broker has not noted.
-    grant: Option<Grant>,
-    granting: bool,
-    next_grant: Millis,
-    reporting: bool,
-    next_report: Millis,
+    pub(super) grant: Option<Grant>,
+    pub(super) granting: bool,
+    pub(super) next_grant: Millis,
+    pub(super) reporting: bool,
+    pub(super) next_report: Millis,
     progress: Option<Progress>,
-    progressing: bool,
+    pub(super) progressing: bool,
     next_progress: Millis,
 }
 
 /// A refusal, or the news that there is no such lease: said as long as the broker asks.
 #[derive(Debug, Default)]
-struct Plea {
-    saying: bool,
-    next: Millis,
+pub(super) struct Plea {
+    pub(super) saying: bool,
+    pub(super) next: Millis,
     /// The broker would not hear a refusal: for it the lease went on. Then it hears that it is gone.
-    as_gone: bool,
+    pub(super) as_gone: bool,
 }
 
 /// What is to be said about all leases.
 #[derive(Debug, Default)]
 pub(super) struct Talks {
-    leases: BTreeMap<LeaseId, Talk>,
-    pleas: BTreeMap<LeaseId, Plea>,
+    pub(super) leases: BTreeMap<LeaseId, Talk>,
+    pub(super) pleas: BTreeMap<LeaseId, Plea>,
     pub(super) stages: Stages,
 }
 
 impl Talks {
     /// After a start everything is said again.
     pub(super) fn recovered(leases: &Leases) -> Self {
-        let talk = |record: &LeaseRecord| Talk { grant: grant(record), ..Talk::default() };
-        let talks = leases.records().values().map(|record| (record.lease, talk(record)));
-        Self { leases: talks.collect(), ..Self::default() }
+        let talk = |record: &LeaseRecord| Talk {
+            grant: grant(record),
+            ..Talk::default()
+        };
+        let talks = leases
+            .records()
+            .values()
+            .map(|record| (record.lease, talk(record)));
+        Self {
+            leases: talks.collect(),
+            ..Self::default()
+        }
     }
 
     /// A lease moved: its broker hears it at once; a grant before all else when resources were taken.
     pub(super) fn moved(&mut self, before: Option<&LeaseRecord>, after: &LeaseRecord) {
         let talk = self.leases.entry(after.lease).or_default();
         talk.next_report = Millis(0);
-        let held_before = before.map(|record| record.state.held().to_vec()).unwrap_or_default();
+        let held_before = before
+            .map(|record| record.state.held().to_vec())
+            .unwrap_or_default();
         if after.state.held() != held_before.as_slice()
             && let Some(grant) = grant(after)
         {
@@ -100,7 +95,10 @@ impl Talks {
 
     pub(super) fn say_all_again(&mut self, broker: BrokerId, leases: &Leases) {
         for (lease, talk) in &mut self.leases {
-            if leases.record(*lease).is_some_and(|record| record.broker == broker) {
+            if leases
+                .record(*lease)
+                .is_some_and(|record| record.broker == broker)
+            {
                 talk.next_report = Millis(0);
                 talk.next_grant = Millis(0);
             }
@@ -132,10 +130,17 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
         let asked = refused
             .iter()
             .map(|(lease, (broker, reason))| (*lease, *broker, Some(reason.clone())))
-            .chain(unknown.iter().map(|(lease, broker)| (*lease, *broker, None)));
+            .chain(
+                unknown
+                    .iter()
+                    .map(|(lease, broker)| (*lease, *broker, None)),
+            );
         for (lease, broker, reason) in asked {
             let plea = self.talks.pleas.entry(lease).or_default();
-            if !plea.saying && now >= plea.next && self.brokers.get(&broker).is_some_and(|b| b.was_up) {
+            if !plea.saying
+                && now >= plea.next
+                && self.brokers.get(&broker).is_some_and(|b| b.was_up)
+            {
                 plea.saying = true;
                 let reason = reason.filter(|_| !plea.as_gone);
                 due.push((lease, broker, reason));
@@ -158,8 +163,13 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
     fn grant_if_due(&mut self, now: Millis) {
         let mut due = Vec::new();
         for (lease, talk) in &mut self.talks.leases {
-            let Some(record) = self.leases.record(*lease) else { continue };
-            let is_up = self.brokers.get(&record.broker).is_some_and(|broker| broker.was_up);
+            let Some(record) = self.leases.record(*lease) else {
+                continue;
+            };
+            let is_up = self
+                .brokers
+                .get(&record.broker)
+                .is_some_and(|broker| broker.was_up);
             if let Some(grant) = &talk.grant
                 && !talk.granting
                 && now >= talk.next_grant
@@ -177,9 +187,17 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
     fn progress_if_due(&mut self, now: Millis) {
         let mut due = Vec::new();
         for (lease, talk) in &mut self.talks.leases {
-            let Some(record) = self.leases.record(*lease) else { continue };
-            let is_up = self.brokers.get(&record.broker).is_some_and(|broker| broker.was_up);
-            if is_up && !talk.progressing && now >= talk.next_progress && talk.grant.is_none()
+            let Some(record) = self.leases.record(*lease) else {
+                continue;
+            };
+            let is_up = self
+                .brokers
+                .get(&record.broker)
+                .is_some_and(|broker| broker.was_up);
+            if is_up
+                && !talk.progressing
+                && now >= talk.next_progress
+                && talk.grant.is_none()
                 && let Some(progress) = talk.progress.take()
             {
                 talk.progressing = true;
@@ -199,16 +217,28 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
 
     /// Leases whose broker hears now how they stand: not before it has noted the grant.
     fn due_reports(&self, now: Millis) -> Vec<LeaseId> {
-        let looks = millis(self.config.periods.reconcile).0.saturating_mul(LOOKS_FRESH);
+        let looks = millis(self.config.periods.reconcile)
+            .0
+            .saturating_mul(LOOKS_FRESH);
         let is_fresh = self.engine.is_fresh(Millis(looks), now);
         let is_due = |record: &&LeaseRecord| {
-            let Some(talk) = self.talks.leases.get(&record.lease) else { return false };
+            let Some(talk) = self.talks.leases.get(&record.lease) else {
+                return false;
+            };
             let speaks = talk.grant.is_none() && !talk.reporting && now >= talk.next_report;
             // That a container runs is signed for only while the engine shows it.
             let is_known = is_fresh || !matches!(record.state, State::Running { .. });
-            speaks && is_known && self.is_connected(record.broker) && self.leases.is_reported(record)
+            speaks
+                && is_known
+                && self.is_connected(record.broker)
+                && self.leases.is_reported(record)
         };
-        self.leases.records().values().filter(is_due).map(|record| record.lease).collect()
+        self.leases
+            .records()
+            .values()
+            .filter(is_due)
+            .map(|record| record.lease)
+            .collect()
     }
 
     async fn report(&mut self, due: &[LeaseId]) -> Result<(), AgentError> {
@@ -217,7 +247,11 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
         }
         let now = self.now();
         let (changes, reports) = self.leases.decide_reports(due, &self.talks.stages, now);
-        self.record(&Decision { changes, notes: Vec::new() }).await?;
+        self.record(&Decision {
+            changes,
+            notes: Vec::new(),
+        })
+        .await?;
         let period = millis(self.config.periods.report);
         for report in reports {
             let Some(broker) = self.leases.record(report.lease).map(|record| record.broker) else {
@@ -230,23 +264,6 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
             self.say::<Report>(broker, What::Report(report.lease), report);
         }
         Ok(())
-    }
-
-    /// Signs and sends one statement.
-    fn say<T: Statement + Said>(&mut self, to: BrokerId, what: What, body: T) {
-        let signed = sign(&self.identity, body, PublicKey::from(to), ANSWER_VALIDITY);
-        let request = match signed {
-            Ok(signed) => T::request(signed),
-            Err(error) => {
-                tracing::error!(%error, "a statement cannot be signed");
-                return;
-            }
-        };
-        let node = self.node.clone();
-        self.tasks.spawn(async move {
-            let answer = ask(&node, to, &request).await;
-            Done::Sent(Box::new(Sent { to, what, answer }))
-        });
     }
 
     /// A job told how far it is.
@@ -262,142 +279,4 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
         }
         talk.progress = Some(progress);
     }
-
-    /// A broker answered, or did not.
-    pub(super) fn answered(&mut self, sent: Sent) {
-        let now = self.now();
-        let again = now.monotonic.plus(millis(self.config.periods.resend));
-        let is_noted = matches!(sent.answer, Answer::Noted);
-        self.log_answer(&sent);
-        match sent.what {
-            What::Offers => {
-                if let Some(broker) = self.brokers.get_mut(&sent.to) {
-                    broker.announcing = false;
-                    if is_noted {
-                        broker.offers_noted_at = Some(now.wall);
-                    } else {
-                        broker.next_announce = again.min(broker.next_announce);
-                    }
-                }
-            }
-            What::Grant(lease) => {
-                if let Some(talk) = self.talks.leases.get_mut(&lease) {
-                    talk.granting = false;
-                    talk.next_grant = again;
-                    if is_final(&sent.answer) {
-                        talk.grant = None;
-                        talk.next_report = Millis(0);
-                    }
-                }
-            }
-            What::Report(lease) => {
-                if let Some(talk) = self.talks.leases.get_mut(&lease) {
-                    talk.reporting = false;
-                    if !is_final(&sent.answer) {
-                        talk.next_report = again.min(talk.next_report);
-                    }
-                }
-            }
-            What::Progress(lease) => {
-                if let Some(talk) = self.talks.leases.get_mut(&lease) {
-                    talk.progressing = false;
-                }
-            }
-            What::Refusal(lease) | What::Unknown(lease) => {
-                let period = now.monotonic.plus(millis(self.config.periods.report));
-                if let Some(plea) = self.talks.pleas.get_mut(&lease) {
-                    plea.saying = false;
-                    plea.next = if is_final(&sent.answer) { period } else { again };
-                    if matches!(sent.answer, Answer::Refused(Rejection::WrongPhase(_))) {
-                        plea.as_gone = true;
-                        plea.next = Millis(0);
-                    }
-                }
-            }
-        }
-    }
-
-    fn log_answer(&mut self, sent: &Sent) {
-        let broker = sent.to.short();
-        match &sent.answer {
-            Answer::Noted => {}
-            Answer::Refused(rejection) => {
-                self.count("refused_by_broker");
-                tracing::warn!(%broker, what = ?sent.what, %rejection, "the broker refused");
-            }
-            Answer::None(reason) => {
-                self.count("not_answered_by_broker");
-                tracing::debug!(%broker, what = ?sent.what, reason, "the broker did not answer");
-            }
-        }
-    }
 }
-
-/// Whether saying it again would change nothing.
-fn is_final(answer: &Answer) -> bool {
-    match answer {
-        Answer::Noted => true,
-        Answer::Refused(rejection) => {
-            !matches!(rejection, Rejection::Busy | Rejection::ShuttingDown | Rejection::NotNow { .. })
-        }
-        Answer::None(_) => false,
-    }
-}
-
-/// A statement that is sent to a broker.
-trait Said: Sized {
-    fn request(signed: protocol::signed::Signed<Self>) -> BrokerRequest;
-}
-
-impl Said for Grant {
-    fn request(signed: protocol::signed::Signed<Self>) -> BrokerRequest {
-        BrokerRequest::Grant(signed)
-    }
-}
-
-impl Said for Refusal {
-    fn request(signed: protocol::signed::Signed<Self>) -> BrokerRequest {
-        BrokerRequest::Refuse(signed)
-    }
-}
-
-impl Said for Report {
-    fn request(signed: protocol::signed::Signed<Self>) -> BrokerRequest {
-        BrokerRequest::Report(signed)
-    }
-}
-
-/// Asks a broker for something that it notes or refuses.
-pub(super) async fn ask(node: &Node, broker: BrokerId, request: &BrokerRequest) -> Answer {
-    let reply = exchange(node, broker, request).await;
-    match reply {
-        Ok(BrokerReply::Noted) => Answer::Noted,
-        Ok(BrokerReply::Refused(rejection)) => Answer::Refused(rejection),
-        Ok(
-            BrokerReply::Info(_)
-            | BrokerReply::Found(_)
-            | BrokerReply::Lease(_)
-            | BrokerReply::Leases(_)
-            | BrokerReply::Balance(_)
-            | BrokerReply::Statement(_)
-            | BrokerReply::Receipt(_)
-            | BrokerReply::Earnings(_),
-        ) => Answer::None("it answered something else".to_owned()),
-        Err(reason) => Answer::None(reason),
-    }
-}
-
-/// Sends one request to a broker that is connected.
-pub(crate) async fn exchange(
-    node: &Node,
-    broker: BrokerId,
-    request: &BrokerRequest,
-) -> Result<BrokerReply, String> {
-    let bytes = message::encode(request).map_err(|error| error.to_string())?;
-    let answer = node
-        .request(PublicKey::from(broker), bytes, DEADLINE)
-        .await
-        .map_err(|error| error.to_string())?;
-    message::decode(&answer).map_err(|error| error.to_string())
-}
-

@@ -57,5 +57,8 @@ impl Place {
 
 /// The answer was to another question: the agent is of another version.
 pub(super) fn unexpected() -> Failure {
-    Failure::new(Exit::Failed, "the agent answered another question: is it another version?")
+    Failure::new(
+        Exit::Failed,
+        "the agent answered another question: is it another version?",
+    )
 }

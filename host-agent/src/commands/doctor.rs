@@ -34,20 +34,40 @@ struct Check {
 
 impl Check {
     fn ok(name: &'static str, found: impl Into<String>) -> Self {
-        Self { name, grade: Grade::Ok, found: found.into(), fix: None }
+        Self {
+            name,
+            grade: Grade::Ok,
+            found: found.into(),
+            fix: None,
+        }
     }
 
     fn warn(name: &'static str, found: impl Into<String>, fix: impl Into<String>) -> Self {
-        Self { name, grade: Grade::Warn, found: found.into(), fix: Some(fix.into()) }
+        Self {
+            name,
+            grade: Grade::Warn,
+            found: found.into(),
+            fix: Some(fix.into()),
+        }
     }
 
     fn fail(name: &'static str, found: impl Into<String>, fix: impl Into<String>) -> Self {
-        Self { name, grade: Grade::Fail, found: found.into(), fix: Some(fix.into()) }
+        Self {
+            name,
+            grade: Grade::Fail,
+            found: found.into(),
+            fix: Some(fix.into()),
+        }
     }
 
     /// A failed command as a failed check.
     fn failed(name: &'static str, failure: Failure) -> Self {
-        Self { name, grade: Grade::Fail, found: failure.what, fix: failure.help }
+        Self {
+            name,
+            grade: Grade::Fail,
+            found: failure.what,
+            fix: failure.help,
+        }
     }
 }
 
@@ -55,7 +75,9 @@ impl Check {
 pub(super) fn doctor(place: &Place) -> Result<Exit, Failure> {
     let checks = block_on(all(place))?;
     if place.printer.is_json() {
-        place.printer.document(&serde_json::json!({ "schema": "feira.doctor/1", "checks": checks }));
+        place
+            .printer
+            .document(&serde_json::json!({ "schema": "feira.doctor/1", "checks": checks }));
     } else {
         print(place, &checks);
     }
@@ -68,7 +90,9 @@ async fn all(place: &Place) -> Vec<Check> {
     let config = Config::read(&place.folder.config());
     let identity = Identity::load(&place.folder.key());
     let mut checks = vec![settings(place, &config), key(place, &identity), data(place)];
-    let host = identity.as_ref().map_or(NOBODY, |identity| HostId::from(identity.public()));
+    let host = identity
+        .as_ref()
+        .map_or(NOBODY, |identity| HostId::from(identity.public()));
     // Engine and machine can be looked at before there are settings: with the defaults.
     let defaults = || Config::parse(&place.folder.config(), "");
     let used = config.or_else(|_| defaults());
@@ -86,16 +110,20 @@ const NOBODY: HostId = HostId::from_bytes([0; 32]);
 
 fn settings(place: &Place, config: &Result<Config, ConfigError>) -> Check {
     match config {
-        Ok(_) => Check::ok("settings", format!("{}, no unknown fields", place.folder.config().display())),
+        Ok(_) => Check::ok(
+            "settings",
+            format!("{}, no unknown fields", place.folder.config().display()),
+        ),
         Err(error) => Check::failed("settings", place.config_failed(error)),
     }
 }
 
 fn key(place: &Place, identity: &Result<Identity, IdentityError>) -> Check {
     match identity {
-        Ok(identity) => {
-            Check::ok("key", format!("{}, closed to others", HostId::from(identity.public())))
-        }
+        Ok(identity) => Check::ok(
+            "key",
+            format!("{}, closed to others", HostId::from(identity.public())),
+        ),
         Err(error) => Check::failed("key", place.identity_failed(error)),
     }
 }
@@ -109,11 +137,17 @@ fn data(place: &Place) -> Check {
                 return Check::ok("data", format!("{}, mode {mode:04o}", path.display()));
             }
             let fix = format!("chmod 0700 {}", path.display());
-            Check::fail("data", format!("others may reach {}: mode {mode:04o}", path.display()), fix)
+            Check::fail(
+                "data",
+                format!("others may reach {}: mode {mode:04o}", path.display()),
+                fix,
+            )
         }
-        Err(error) => {
-            Check::fail("data", format!("{}: {error}", path.display()), place.command("init"))
-        }
+        Err(error) => Check::fail(
+            "data",
+            format!("{}: {error}", path.display()),
+            place.command("init"),
+        ),
     }
 }
 
@@ -121,11 +155,16 @@ fn listing(place: &Place) -> Check {
     match place.listing() {
         Ok(Some(listing)) => {
             let price = listing.prices.compute;
-            Check::ok("listing", format!("{} resources at {price} each", listing.resources.len()))
+            Check::ok(
+                "listing",
+                format!("{} resources at {price} each", listing.resources.len()),
+            )
         }
-        Ok(None) => {
-            Check::warn("listing", "not listed yet", place.command("list --price 0.35"))
-        }
+        Ok(None) => Check::warn(
+            "listing",
+            "not listed yet",
+            place.command("list --price 0.35"),
+        ),
         Err(failure) => Check::failed("listing", failure),
     }
 }
@@ -137,13 +176,20 @@ fn print(place: &Place, checks: &[Check]) {
             Grade::Warn => "warn",
             Grade::Fail => "fail",
         };
-        place.printer.line(&format!("{word:<6}{:<12}{}", check.name, check.found));
+        place
+            .printer
+            .line(&format!("{word:<6}{:<12}{}", check.name, check.found));
         if let Some(fix) = &check.fix {
-            place.printer.line(&format!("        fix: {}", fix.replace('\n', "\n             ")));
+            place.printer.line(&format!(
+                "        fix: {}",
+                fix.replace('\n', "\n             ")
+            ));
         }
     }
     let count = |grade| checks.iter().filter(|check| check.grade == grade).count();
     let (ok, warn, fail) = (count(Grade::Ok), count(Grade::Warn), count(Grade::Fail));
     let verdict = if fail > 0 { ": not ready to list" } else { "" };
-    place.printer.line(&format!("\n{ok} ok, {warn} warnings, {fail} failed{verdict}"));
+    place.printer.line(&format!(
+        "\n{ok} ok, {warn} warnings, {fail} failed{verdict}"
+    ));
 }

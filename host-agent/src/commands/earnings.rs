@@ -28,12 +28,18 @@ pub(super) fn earnings(place: &Place) -> Result<Exit, Failure> {
         None => block_on(without_agent(&place.config()?, &place.identity()?))??,
     };
     if place.printer.is_json() {
-        place.printer.document(&serde_json::json!({ "schema": "feira.host-earnings/1", "items": rows }));
+        place
+            .printer
+            .document(&serde_json::json!({ "schema": "feira.host-earnings/1", "items": rows }));
     } else {
         print(place, &rows);
     }
     let answered = rows.is_empty() || rows.iter().any(|row| row.earned.is_ok());
-    Ok(if answered { Exit::Done } else { Exit::Unreachable })
+    Ok(if answered {
+        Exit::Done
+    } else {
+        Exit::Unreachable
+    })
 }
 
 async fn without_agent(config: &Config, identity: &Identity) -> Result<Vec<EarningsRow>, Failure> {
@@ -43,7 +49,9 @@ async fn without_agent(config: &Config, identity: &Identity) -> Result<Vec<Earni
     for known in &config.brokers {
         let key = PublicKey::from(known.broker);
         // One that cannot be reached is an answer of its own below.
-        let _ = node.connect(key, known.addresses.clone(), CONNECT_DEADLINE).await;
+        let _ = node
+            .connect(key, known.addresses.clone(), CONNECT_DEADLINE)
+            .await;
     }
     let brokers = config.brokers.iter().map(|known| known.broker).collect();
     Ok(ask_earnings(&node, brokers).await)

@@ -24,13 +24,16 @@ impl Place {
     pub(super) fn config_failed(&self, error: &ConfigError) -> Failure {
         match error {
             ConfigError::Missing { .. } => {
-                let failure = Failure::new(Exit::NotFound, format!("{error}: no host was made here"));
+                let failure =
+                    Failure::new(Exit::NotFound, format!("{error}: no host was made here"));
                 failure.help(self.command("init --broker ADDRESS"))
             }
-            ConfigError::Wrong { path, .. } => Failure::new(Exit::Usage, error.to_string())
-                .help(format!("edit {}, then: {}", path.display(), self.command("doctor"))),
+            ConfigError::Wrong { path, .. } => Failure::new(Exit::Usage, error.to_string()).help(
+                format!("edit {}, then: {}", path.display(), self.command("doctor")),
+            ),
             ConfigError::Read { source, .. } if is_denied(source) => {
-                Failure::new(Exit::NotAllowed, chain(error)).help("run it as the host's own user, or as root")
+                Failure::new(Exit::NotAllowed, chain(error))
+                    .help("run it as the host's own user, or as root")
             }
             ConfigError::Read { .. } => Failure::new(Exit::Failed, chain(error)),
         }
@@ -39,14 +42,15 @@ impl Place {
     pub(super) fn identity_failed(&self, error: &IdentityError) -> Failure {
         let failure = Failure::new(Exit::NotAllowed, chain(error));
         match error {
-            IdentityError::Missing { .. } => {
-                Failure { exit: Exit::NotFound, ..failure }.help(self.command("init"))
+            IdentityError::Missing { .. } => Failure {
+                exit: Exit::NotFound,
+                ..failure
             }
-            IdentityError::TooWide { path, allowed, .. } => {
-                failure.help(format!("chmod {allowed:04o} {}", path.display()))
-            }
+            .help(self.command("init")),
             IdentityError::WrongOwner { .. } => failure.help("run it as the host's own user"),
-            IdentityError::Io { .. }
+            // Its own words say which chmod mends it.
+            IdentityError::TooWide { .. }
+            | IdentityError::Io { .. }
             | IdentityError::Exists { .. }
             | IdentityError::Encrypted { .. }
             | IdentityError::WrongKind { .. }
@@ -66,8 +70,10 @@ impl Place {
     }
 
     pub(super) fn agent_failed(&self, error: &AgentError) -> Failure {
-        Failure::new(Exit::Failed, chain(error))
-            .help(format!("look at the disk and the log, then start it again: {}", self.command("run")))
+        Failure::new(Exit::Failed, chain(error)).help(format!(
+            "look at the disk and the log, then start it again: {}",
+            self.command("run")
+        ))
     }
 
     pub(super) fn journal_failed(&self, error: &JournalError) -> Failure {
@@ -76,14 +82,19 @@ impl Place {
             JournalError::Lock(LockError::Taken { .. }) => {
                 failure.help(format!("what does it do? {}", self.command("status")))
             }
-            JournalError::Lock(LockError::Io { source, .. }) if is_denied(source) => {
-                Failure { exit: Exit::NotAllowed, ..failure }
-                    .help("run it as the host's own user, or as root")
+            JournalError::Lock(LockError::Io { source, .. }) if is_denied(source) => Failure {
+                exit: Exit::NotAllowed,
+                ..failure
             }
+            .help("run it as the host's own user, or as root"),
             JournalError::Lock(LockError::Io { source, .. })
                 if source.kind() == std::io::ErrorKind::NotFound =>
             {
-                Failure { exit: Exit::NotFound, ..failure }.help(self.command("init"))
+                Failure {
+                    exit: Exit::NotFound,
+                    ..failure
+                }
+                .help(self.command("init"))
             }
             JournalError::Lock(LockError::Io { .. })
             | JournalError::Sqlite { .. }
@@ -97,9 +108,8 @@ impl Place {
         match error {
             AskError::NotRunning { .. } => Failure::new(Exit::Unreachable, error.to_string())
                 .help(format!("start it: {}", self.command("run"))),
-            AskError::NotAllowed { .. } => {
-                Failure::new(Exit::NotAllowed, error.to_string()).help("run it as the host's own user, or as root")
-            }
+            AskError::NotAllowed { .. } => Failure::new(Exit::NotAllowed, error.to_string())
+                .help("run it as the host's own user, or as root"),
             AskError::NoAnswer { .. } => Failure::new(Exit::Unreachable, chain(error))
                 .help("look into its log; it may be starting or stopping"),
             AskError::Malformed { .. } => Failure::new(Exit::Failed, error.to_string()),

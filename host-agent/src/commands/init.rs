@@ -18,10 +18,17 @@ pub(super) fn init(place: &Place, init: &Init) -> Result<Exit, Failure> {
     let (key, file) = (place.folder.key(), place.folder.config());
     let (identity, key_made) = make_key(place, &key)?;
     let failed = |error: io::Error| {
-        Failure::new(Exit::Failed, format!("could not write {}: {error}", file.display()))
+        Failure::new(
+            Exit::Failed,
+            format!("could not write {}: {error}", file.display()),
+        )
     };
     let settings_made = write_new(&file, &template::text(&init.brokers)).map_err(failed)?;
-    let added = if settings_made { init.brokers.len() } else { add_brokers(place, &init.brokers)? };
+    let added = if settings_made {
+        init.brokers.len()
+    } else {
+        add_brokers(place, &init.brokers)?
+    };
     let settings = Config::read(&file).map_err(|error| place.config_failed(&error))?;
     let host = HostId::from(identity.public());
     if place.printer.is_json() {
@@ -37,14 +44,28 @@ pub(super) fn init(place: &Place, init: &Init) -> Result<Exit, Failure> {
     } else {
         let done = |made: bool| if made { "made" } else { "kept" };
         place.printer.line(&format!("host      {host}"));
-        place.printer.line(&format!("key       {} ({}; back it up)", key.display(), done(key_made)));
-        place.printer.line(&format!("settings  {} ({})", file.display(), done(settings_made)));
+        place.printer.line(&format!(
+            "key       {} ({}; back it up)",
+            key.display(),
+            done(key_made)
+        ));
+        place.printer.line(&format!(
+            "settings  {} ({})",
+            file.display(),
+            done(settings_made)
+        ));
         for known in &settings.brokers {
             place.printer.line(&format!("broker    {}", known.broker));
         }
     }
-    let next = if settings.brokers.is_empty() { "init --broker ADDRESS" } else { "doctor" };
-    place.printer.note(&format!("Next: {}", place.command(next)));
+    let next = if settings.brokers.is_empty() {
+        "init --broker ADDRESS"
+    } else {
+        "doctor"
+    };
+    place
+        .printer
+        .note(&format!("Next: {}", place.command(next)));
     Ok(Exit::Done)
 }
 
@@ -71,9 +92,10 @@ fn add_brokers(place: &Place, brokers: &[String]) -> Result<usize, Failure> {
     let settings = place.config()?;
     let known = |typed: &String| {
         config::broker_address(typed).is_ok_and(|(broker, address)| {
-            settings.brokers.iter().any(|known| {
-                known.broker == broker && known.addresses.contains(&address)
-            })
+            settings
+                .brokers
+                .iter()
+                .any(|known| known.broker == broker && known.addresses.contains(&address))
         })
     };
     let new: Vec<&String> = brokers.iter().filter(|typed| !known(typed)).collect();
@@ -81,24 +103,36 @@ fn add_brokers(place: &Place, brokers: &[String]) -> Result<usize, Failure> {
         return Ok(0);
     }
     let failed = |error: io::Error| {
-        Failure::new(Exit::Failed, format!("could not change {}: {error}", file.display()))
+        Failure::new(
+            Exit::Failed,
+            format!("could not change {}: {error}", file.display()),
+        )
     };
     let mut text = std::fs::read_to_string(&file).map_err(failed)?;
     for broker in &new {
         text = template::with_broker(&text, broker).ok_or_else(|| {
-            Failure::new(Exit::Failed, format!("{} was edited, so it is not changed", file.display()))
-                .help(format!("add this to its `brokers`: \"{broker}\""))
+            Failure::new(
+                Exit::Failed,
+                format!("{} was edited, so it is not changed", file.display()),
+            )
+            .help(format!("add this to its `brokers`: \"{broker}\""))
         })?;
     }
     Config::parse(&file, &text).map_err(|error| place.config_failed(&error))?;
     let beside = file.with_extension("toml.new");
-    write_over(&beside, &text).and_then(|()| std::fs::rename(&beside, &file)).map_err(failed)?;
+    write_over(&beside, &text)
+        .and_then(|()| std::fs::rename(&beside, &file))
+        .map_err(failed)?;
     Ok(new.len())
 }
 
 /// Whether the file was written now; one that is there is left as it is.
 fn write_new(path: &Path, text: &str) -> io::Result<bool> {
-    let opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+    let opened = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path);
     match opened {
         Ok(mut file) => {
             file.write_all(text.as_bytes())?;
@@ -111,8 +145,12 @@ fn write_new(path: &Path, text: &str) -> io::Result<bool> {
 }
 
 fn write_over(path: &Path, text: &str) -> io::Result<()> {
-    let mut file =
-        OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(path)?;
     file.write_all(text.as_bytes())?;
     file.sync_all()
 }

@@ -23,7 +23,9 @@ pub(super) fn leases(place: &Place) -> Result<Exit, Failure> {
         None => from_journal(place)?,
     };
     if place.printer.is_json() {
-        place.printer.document(&serde_json::json!({ "schema": "feira.host-leases/1", "items": rows }));
+        place
+            .printer
+            .document(&serde_json::json!({ "schema": "feira.host-leases/1", "items": rows }));
     } else if rows.is_empty() {
         place.printer.line("no leases");
     } else {
@@ -33,9 +35,14 @@ pub(super) fn leases(place: &Place) -> Result<Exit, Failure> {
 }
 
 fn from_journal(place: &Place) -> Result<Vec<LeaseRow>, Failure> {
-    place.printer.note("No agent runs; this is what its journal says.");
-    let recovered = journal::peek(place.folder.path()).map_err(|error| place.journal_failed(&error))?;
-    let records = recovered.map(|recovered| recovered.records).unwrap_or_default();
+    place
+        .printer
+        .note("No agent runs; this is what its journal says.");
+    let recovered =
+        journal::peek(place.folder.path()).map_err(|error| place.journal_failed(&error))?;
+    let records = recovered
+        .map(|recovered| recovered.records)
+        .unwrap_or_default();
     Ok(records.iter().map(lease_row).collect())
 }
 

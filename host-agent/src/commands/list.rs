@@ -29,7 +29,12 @@ pub(super) fn list(place: &Place, list: &List) -> Result<Exit, Failure> {
     let network = ContainerNetwork::from(list.network);
     let seen = block_on(place.look(&config, host, network))??;
     let listed_before = place.listing()?.map(|listing| listing.listed_at);
-    let listing = listing(list, &config, &seen, listed_before.unwrap_or_else(clock::wall))?;
+    let listing = listing(
+        list,
+        &config,
+        &seen,
+        listed_before.unwrap_or_else(clock::wall),
+    )?;
     warn(place, list, &config, &seen);
     let request = AdminRequest::List(Box::new(listing.clone()));
     let rows = match place.ask_if_running(&request)? {
@@ -55,14 +60,22 @@ pub(super) fn unlist(place: &Place) -> Result<Exit, Failure> {
     if place.ask_if_running(&AdminRequest::Unlist)?.is_none() {
         let (mut journal, _) =
             Journal::open(place.folder.path()).map_err(|error| place.journal_failed(&error))?;
-        journal.set_listing(None).map_err(|error| place.journal_failed(&error))?;
+        journal
+            .set_listing(None)
+            .map_err(|error| place.journal_failed(&error))?;
     }
     if place.printer.is_json() {
-        place.printer.document(&serde_json::json!({ "schema": "feira.host-unlist/1", "listed": false }));
+        place
+            .printer
+            .document(&serde_json::json!({ "schema": "feira.host-unlist/1", "listed": false }));
     } else {
-        place.printer.line("not listed any more; leases that run go on");
+        place
+            .printer
+            .line("not listed any more; leases that run go on");
     }
-    place.printer.note(&format!("Which are there? {}", place.command("leases")));
+    place
+        .printer
+        .note(&format!("Which are there? {}", place.command("leases")));
     Ok(Exit::Done)
 }
 
@@ -77,9 +90,17 @@ fn write(
     let (mut journal, _) =
         Journal::open(place.folder.path()).map_err(|error| place.journal_failed(&error))?;
     let listed = place.offers_of(host, &seen.machine, &listing, config)?;
-    journal.set_listing(Some(&listing)).map_err(|error| place.journal_failed(&error))?;
-    place.printer.note(&format!("No agent runs yet. Start it: {}", place.command("run")));
-    Ok(listed.iter().map(|listed| offer_row(listed, None)).collect())
+    journal
+        .set_listing(Some(&listing))
+        .map_err(|error| place.journal_failed(&error))?;
+    place.printer.note(&format!(
+        "No agent runs yet. Start it: {}",
+        place.command("run")
+    ));
+    Ok(listed
+        .iter()
+        .map(|listed| offer_row(listed, None))
+        .collect())
 }
 
 fn listing(
@@ -93,12 +114,21 @@ fn listing(
     let usage = |what: String| Failure::new(Exit::Usage, what);
     let cores = list.cpus.unwrap_or(machine.cpu_cores);
     if cores > machine.cpu_cores {
-        return Err(usage(format!("--cpus {cores}: this machine has {}", machine.cpu_cores)));
+        return Err(usage(format!(
+            "--cpus {cores}: this machine has {}",
+            machine.cpu_cores
+        )));
     }
     let kept = machine.ram.0 / RAM_KEPT;
-    let ram = list.ram.map_or(Bytes(machine.ram.0.saturating_sub(kept)), Bytes::from_gb);
+    let ram = list
+        .ram
+        .map_or(Bytes(machine.ram.0.saturating_sub(kept)), Bytes::from_gb);
     if ram > machine.ram {
-        return Err(usage(format!("--ram {}: this machine has {}", ram.gb(), machine.ram)));
+        return Err(usage(format!(
+            "--ram {}: this machine has {}",
+            ram.gb(),
+            machine.ram
+        )));
     }
     let free = Bytes(machine.disk_free.0.saturating_sub(config.disk_reserve.0));
     let parts = u64::try_from(resources.len()).unwrap_or(1).max(1);
@@ -147,8 +177,15 @@ fn warn(place: &Place, list: &List, config: &Config, seen: &Seen) {
         ));
     }
     if seen.machine.gpus.is_empty() {
-        place.printer.note("This machine has no usable GPU: it is offered as a CPU machine (gpu_name=none).");
-    } else if !seen.facts.runtimes.iter().any(|runtime| runtime == "nvidia") {
+        place.printer.note(
+            "This machine has no usable GPU: it is offered as a CPU machine (gpu_name=none).",
+        );
+    } else if !seen
+        .facts
+        .runtimes
+        .iter()
+        .any(|runtime| runtime == "nvidia")
+    {
         place.printer.note(
             "warning: the engine has no NVIDIA runtime, so containers cannot get the GPUs. \
              Install the NVIDIA Container Toolkit, then restart Docker.",

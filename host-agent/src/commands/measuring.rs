@@ -31,9 +31,15 @@ impl Place {
         let engine = DockerRuntime::connect(&config.engine, host)
             .await
             .map_err(|error| engine_failed(&error))?;
-        let facts = engine.facts().await.map_err(|error| engine_failed(&error))?;
+        let facts = engine
+            .facts()
+            .await
+            .map_err(|error| engine_failed(&error))?;
         let here = ThisMachine::new(config.nvml.clone());
-        let measured = here.measure().await.map_err(|error| self.hardware_failed(&error))?;
+        let measured = here
+            .measure()
+            .await
+            .map_err(|error| self.hardware_failed(&error))?;
         let disk = here
             .disk(Path::new(&facts.data_root))
             .map_err(|error| self.hardware_failed(&error))?;
@@ -57,8 +63,12 @@ impl Place {
         config: &Config,
     ) -> Result<Vec<Listed>, Failure> {
         let brokers: Vec<BrokerId> = config.brokers.iter().map(|known| known.broker).collect();
-        offers(host, machine, listing, &brokers)
-            .map_err(|error| Failure::new(Exit::Failed, format!("the machine cannot be offered: {error}")))
+        offers(host, machine, listing, &brokers).map_err(|error| {
+            Failure::new(
+                Exit::Failed,
+                format!("the machine cannot be offered: {error}"),
+            )
+        })
     }
 
     /// The machine is not listed.

@@ -35,13 +35,18 @@ fn without_agent(place: &Place) -> Result<Vec<OfferRow>, Failure> {
     let host = HostId::from(identity.public());
     let seen = block_on(place.look(&config, host, listing.network))??;
     let listed = place.offers_of(host, &seen.machine, &listing, &config)?;
-    Ok(listed.iter().map(|listed| offer_row(listed, Some("no agent runs".to_owned()))).collect())
+    Ok(listed
+        .iter()
+        .map(|listed| offer_row(listed, Some("no agent runs".to_owned())))
+        .collect())
 }
 
 /// Prints offers, one field a line: there are few, and each is a promise.
 pub(super) fn print(place: &Place, rows: &[OfferRow]) {
     if place.printer.is_json() {
-        place.printer.document(&serde_json::json!({ "schema": "feira.host-offers/1", "items": rows }));
+        place
+            .printer
+            .document(&serde_json::json!({ "schema": "feira.host-offers/1", "items": rows }));
         return;
     }
     for (number, row) in rows.iter().enumerate() {
@@ -55,7 +60,9 @@ pub(super) fn print(place: &Place, rows: &[OfferRow]) {
 }
 
 fn fields(row: &OfferRow) -> Vec<(&'static str, String)> {
-    let longest = row.duration_max_s.map_or("no limit".to_owned(), |longest| Seconds(longest).to_string());
+    let longest = row.duration_max_s.map_or("no limit".to_owned(), |longest| {
+        Seconds(longest).to_string()
+    });
     vec![
         ("offer", row.offer.clone()),
         ("sells", row.resources.join(", ")),
@@ -64,12 +71,26 @@ fn fields(row: &OfferRow) -> Vec<(&'static str, String)> {
         ("ram", Bytes(row.ram_bytes).to_string()),
         ("disk", format!("up to {}", Bytes(row.disk_max_bytes))),
         ("price", format!("${}/h", row.price_usd_per_hour)),
-        ("storage", format!("${}/GB-month", row.storage_usd_per_gb_month)),
-        ("traffic", format!("${}/GB up, ${}/GB down", row.upload_usd_per_gb, row.download_usd_per_gb)),
+        (
+            "storage",
+            format!("${}/GB-month", row.storage_usd_per_gb_month),
+        ),
+        (
+            "traffic",
+            format!(
+                "${}/GB up, ${}/GB down",
+                row.upload_usd_per_gb, row.download_usd_per_gb
+            ),
+        ),
         ("starts within", Seconds(row.start_within_s).to_string()),
         ("longest", longest),
         ("network", row.network.clone()),
-        ("free", row.taken_by.as_ref().map_or("yes".to_owned(), |reason| format!("no: {reason}"))),
+        (
+            "free",
+            row.taken_by
+                .as_ref()
+                .map_or("yes".to_owned(), |reason| format!("no: {reason}")),
+        ),
         ("terms", row.terms.clone()),
         ("signed bytes", row.signed_bytes.clone()),
     ]
@@ -77,5 +98,9 @@ fn fields(row: &OfferRow) -> Vec<(&'static str, String)> {
 
 fn millicores(thousandths: u32) -> String {
     let (whole, rest) = (thousandths / 1000, thousandths % 1000);
-    if rest == 0 { whole.to_string() } else { format!("{whole}.{rest:03}") }
+    if rest == 0 {
+        whole.to_string()
+    } else {
+        format!("{whole}.{rest:03}")
+    }
 }

@@ -24,7 +24,10 @@ pub(super) fn run(place: &Place, run: &Run) -> Result<Exit, Failure> {
 
 async fn serve(place: &Place, run: &Run) -> Result<Exit, Failure> {
     let failed = |error: io::Error| {
-        Failure::new(Exit::Failed, format!("could not watch for signals: {error}"))
+        Failure::new(
+            Exit::Failed,
+            format!("could not watch for signals: {error}"),
+        )
     };
     let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
@@ -64,9 +67,15 @@ async fn start(place: &Place) -> Result<Agent, Failure> {
         .map_err(|error| engine_failed(&error))?;
     let hardware = ThisMachine::new(config.nvml.clone());
     let folder = place.folder.path().to_owned();
-    Agent::start(Setup { folder, config, identity, runtime, hardware })
-        .await
-        .map_err(|error| place.start_failed(&error))
+    Agent::start(Setup {
+        folder,
+        config,
+        identity,
+        runtime,
+        hardware,
+    })
+    .await
+    .map_err(|error| place.start_failed(&error))
 }
 
 async fn either(terminate: &mut Signal, interrupt: &mut Signal) {
@@ -87,7 +96,10 @@ async fn announce(agent: &Agent, run: &Run) -> Result<(), Failure> {
             text.push_str(&format!("{address}\n"));
         }
         write_whole(path, &text).map_err(|error| {
-            Failure::new(Exit::Failed, format!("could not write {}: {error}", path.display()))
+            Failure::new(
+                Exit::Failed,
+                format!("could not write {}: {error}", path.display()),
+            )
         })?;
     }
     notify(NotifyState::Ready);
@@ -96,7 +108,9 @@ async fn announce(agent: &Agent, run: &Run) -> Result<(), Failure> {
 
 /// The service manager hears from this process as long as the agent's loop turns.
 async fn keep_watchdog(mut alive: watch::Receiver<u64>) {
-    let Some(allowed) = sd_notify::watchdog_enabled() else { return };
+    let Some(allowed) = sd_notify::watchdog_enabled() else {
+        return;
+    };
     let pause = (allowed / 3).max(Duration::from_millis(100));
     while alive.changed().await.is_ok() {
         notify(NotifyState::Watchdog);

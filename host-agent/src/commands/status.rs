@@ -33,24 +33,59 @@ pub(super) fn status(place: &Place) -> Result<Exit, Failure> {
 fn print(place: &Place, status: &Status) {
     let line = |field: &str, value: &str| place.printer.line(&format!("{field:<10}{value}"));
     line("host", &status.host);
-    line("agent", &format!("{}, process {}, since {}", status.version, status.pid, status.started_at));
+    line(
+        "agent",
+        &format!(
+            "{}, process {}, since {}",
+            status.version, status.pid, status.started_at
+        ),
+    );
     match &status.engine {
         Ok(engine) => line("engine", engine),
         Err(reason) => line("engine", &format!("does not answer: {reason}")),
     }
-    let gpus = if status.gpus.is_empty() { "none".to_owned() } else { status.gpus.join(", ") };
-    line("gpus", &gpus);
-    line("disk", &format!("{} for a new lease", Bytes(status.disk_free_bytes)));
-    if status.listed {
-        line("offers", &format!("{} of {} free", status.offers_free, status.offers));
+    let gpus = if status.gpus.is_empty() {
+        "none".to_owned()
     } else {
-        line("offers", &format!("not listed; list it: {}", place.command("list --price 0.35")));
+        status.gpus.join(", ")
+    };
+    line("gpus", &gpus);
+    line(
+        "disk",
+        &format!("{} for a new lease", Bytes(status.disk_free_bytes)),
+    );
+    if status.listed {
+        line(
+            "offers",
+            &format!("{} of {} free", status.offers_free, status.offers),
+        );
+    } else {
+        line(
+            "offers",
+            &format!(
+                "not listed; list it: {}",
+                place.command("list --price 0.35")
+            ),
+        );
     }
-    let leases: Vec<String> =
-        status.leases.iter().map(|(state, count)| format!("{count} {state}")).collect();
-    line("leases", &if leases.is_empty() { "none".to_owned() } else { leases.join(", ") });
+    let leases: Vec<String> = status
+        .leases
+        .iter()
+        .map(|(state, count)| format!("{count} {state}"))
+        .collect();
+    line(
+        "leases",
+        &if leases.is_empty() {
+            "none".to_owned()
+        } else {
+            leases.join(", ")
+        },
+    );
     for broker in &status.brokers {
-        line("broker", &format!("{} {}", broker.broker, broker.connection));
+        line(
+            "broker",
+            &format!("{} {}", broker.broker, broker.connection),
+        );
         if let Some(circuit) = &broker.circuit {
             line("", &format!("reached at {circuit}"));
         }

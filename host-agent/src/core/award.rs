@@ -47,7 +47,10 @@ pub fn check<'a>(
     let award = check_award(host, broker, goal)?;
     // An order is stale within minutes; only a lease that is not yet on record is judged by this.
     let key = PublicKey::from(broker);
-    let order = goal.order.verify_fresh(key, now).map_err(|error| bad(&error.to_string()))?;
+    let order = goal
+        .order
+        .verify_fresh(key, now)
+        .map_err(|error| bad(&error.to_string()))?;
     if order.header().audience != key {
         return Err(bad("the order is not for this broker"));
     }
@@ -61,12 +64,20 @@ pub fn check<'a>(
     }
     let listed = check_offer(&order, &award, standing)?;
     check_means(&order, standing)?;
-    Ok(Checked { order, renter, award, listed })
+    Ok(Checked {
+        order,
+        renter,
+        award,
+        listed,
+    })
 }
 
 /// The broker that sent the goal signed the match, of this order, for this host.
 fn check_award(host: HostId, broker: BrokerId, goal: &LeaseGoal) -> Result<Award, RefusalReason> {
-    let award = goal.award.verify().map_err(|error| bad(&error.to_string()))?;
+    let award = goal
+        .award
+        .verify()
+        .map_err(|error| bad(&error.to_string()))?;
     if award.signer() != PublicKey::from(broker) {
         return Err(bad("the match was signed by another broker"));
     }

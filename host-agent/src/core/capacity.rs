@@ -40,7 +40,10 @@ impl Capacity {
         let clashes = |held: &ResourceName| {
             held == resource || held.as_str() == WHOLE_MACHINE || resource.as_str() == WHOLE_MACHINE
         };
-        self.holders.iter().find(|(held, _)| clashes(held)).map(|(_, lease)| *lease)
+        self.holders
+            .iter()
+            .find(|(held, _)| clashes(held))
+            .map(|(_, lease)| *lease)
     }
 
     /// What `lease` would hold after taking `resources`: each under an epoch that was never used. An epoch
@@ -55,7 +58,11 @@ impl Capacity {
         now: Timestamp,
     ) -> Result<Holdings, TakenBy> {
         let other = |holder: &LeaseId| *holder != lease;
-        if let Some(holder) = resources.iter().filter_map(|name| self.holder(name)).find(other) {
+        if let Some(holder) = resources
+            .iter()
+            .filter_map(|name| self.holder(name))
+            .find(other)
+        {
             return Err(TakenBy(holder));
         }
         let held = resources.iter().map(|resource| Held {
@@ -102,19 +109,25 @@ mod tests {
     #[test]
     fn epochs_rise_and_are_never_below_the_clock() {
         let mut capacity = Capacity::default();
-        let first = capacity.take(lease(1), &names(&["GPU-a"]), Timestamp(5_000)).unwrap();
+        let first = capacity
+            .take(lease(1), &names(&["GPU-a"]), Timestamp(5_000))
+            .unwrap();
         assert_eq!(first[0].epoch, 5_000);
         capacity.set_holdings(lease(1), &first);
         capacity.set_holdings(lease(1), &[]);
         // The clock went back: still a new epoch.
-        let second = capacity.take(lease(2), &names(&["GPU-a"]), Timestamp(4_000)).unwrap();
+        let second = capacity
+            .take(lease(2), &names(&["GPU-a"]), Timestamp(4_000))
+            .unwrap();
         assert_eq!(second[0].epoch, 5_001);
     }
 
     #[test]
     fn what_is_held_is_not_taken() {
         let mut capacity = Capacity::default();
-        let held = capacity.take(lease(1), &names(&["GPU-a", "GPU-b"]), Timestamp(1)).unwrap();
+        let held = capacity
+            .take(lease(1), &names(&["GPU-a", "GPU-b"]), Timestamp(1))
+            .unwrap();
         capacity.set_holdings(lease(1), &held);
         let take = |names: &[ResourceName]| capacity.take(lease(2), names, Timestamp(2));
         assert_eq!(take(&names(&["GPU-b"])), Err(TakenBy(lease(1))));
@@ -126,9 +139,14 @@ mod tests {
     fn the_whole_machine_excludes_its_parts_and_the_other_way_round() {
         let mut capacity = Capacity::default();
         let machine = names(&[WHOLE_MACHINE]);
-        let held = capacity.take(lease(1), &names(&["GPU-a"]), Timestamp(1)).unwrap();
+        let held = capacity
+            .take(lease(1), &names(&["GPU-a"]), Timestamp(1))
+            .unwrap();
         capacity.set_holdings(lease(1), &held);
-        assert_eq!(capacity.take(lease(2), &machine, Timestamp(2)), Err(TakenBy(lease(1))));
+        assert_eq!(
+            capacity.take(lease(2), &machine, Timestamp(2)),
+            Err(TakenBy(lease(1)))
+        );
         capacity.set_holdings(lease(1), &[]);
         let held = capacity.take(lease(2), &machine, Timestamp(3)).unwrap();
         capacity.set_holdings(lease(2), &held);

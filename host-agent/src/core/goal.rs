@@ -34,7 +34,11 @@ impl Leases {
         if self.is_overtaken(broker, goal, now) {
             return Err(Overtaken);
         }
-        let mut deciding = Deciding { leases: self, capacity: self.capacity().clone(), now };
+        let mut deciding = Deciding {
+            leases: self,
+            capacity: self.capacity().clone(),
+            now,
+        };
         let named: BTreeSet<LeaseId> = goal.leases.iter().map(|lease| lease.lease).collect();
         let mut decision = Decision::default();
         decision.notes.push(Note::Goal(
@@ -92,7 +96,10 @@ impl Deciding<'_> {
             record.broker == broker && record.want != Want::End && !named.contains(&record.lease)
         });
         for record in dropped {
-            let ending = LeaseRecord { want: Want::End, ..record.clone() };
+            let ending = LeaseRecord {
+                want: Want::End,
+                ..record.clone()
+            };
             decision.changes.push(Change::Lease(Box::new(ending)));
         }
     }
@@ -108,7 +115,9 @@ impl Deciding<'_> {
             // A lease id is a hash over its broker's key: another broker cannot name this one honestly.
             Some(record) if record.broker != broker => {
                 let reason = RefusalReason::UnknownBroker;
-                decision.notes.push(Note::Refused(broker, goal.lease, reason));
+                decision
+                    .notes
+                    .push(Note::Refused(broker, goal.lease, reason));
             }
             Some(record) => {
                 if let Some(changed) = self.follow_known(record, goal.want) {
@@ -124,7 +133,10 @@ impl Deciding<'_> {
         if record.want == Want::End {
             return None;
         }
-        let wanted = LeaseRecord { want, ..record.clone() };
+        let wanted = LeaseRecord {
+            want,
+            ..record.clone()
+        };
         let resumed = match (&record.state, want) {
             (State::Stopped { run, .. } | State::Failed { run, .. }, Want::Run(wanted_run))
                 if wanted_run > *run =>
@@ -132,15 +144,18 @@ impl Deciding<'_> {
                 Some(self.resumed(&wanted, wanted_run))
             }
             // Stopped and resumed before the stop had any effect: the same preparation goes on.
-            (State::Preparing { run, held, started_before }, Want::Run(wanted_run))
-                if wanted_run > *run =>
-            {
-                Some(wanted.in_state(State::Preparing {
-                    run: wanted_run,
-                    held: held.clone(),
-                    started_before: *started_before,
-                }))
-            }
+            (
+                State::Preparing {
+                    run,
+                    held,
+                    started_before,
+                },
+                Want::Run(wanted_run),
+            ) if wanted_run > *run => Some(wanted.in_state(State::Preparing {
+                run: wanted_run,
+                held: held.clone(),
+                started_before: *started_before,
+            })),
             (
                 State::Preparing { .. }
                 | State::Running { .. }
@@ -156,14 +171,19 @@ impl Deciding<'_> {
     /// The next run of a lease that does not run: with its resources under new epochs, or without.
     fn resumed(&mut self, record: &LeaseRecord, run: u32) -> LeaseRecord {
         let started_before = record.state.started_before();
-        let taken =
-            self.capacity.take(record.lease, &record.share.resources, self.now.wall);
+        let taken = self
+            .capacity
+            .take(record.lease, &record.share.resources, self.now.wall);
         match taken {
             Ok(held) => {
                 self.capacity.set_holdings(record.lease, &held);
                 LeaseRecord {
                     meter: record.meter.next_run(self.now),
-                    ..record.in_state(State::Preparing { run, held, started_before })
+                    ..record.in_state(State::Preparing {
+                        run,
+                        held,
+                        started_before,
+                    })
                 }
             }
             Err(_) => record.in_state(State::Stopped {
@@ -182,13 +202,17 @@ impl Deciding<'_> {
         decision: &mut Decision,
     ) {
         if let Some((_, reason)) = self.leases.refused().get(&goal.lease) {
-            decision.notes.push(Note::Refused(broker, goal.lease, reason.clone()));
+            decision
+                .notes
+                .push(Note::Refused(broker, goal.lease, reason.clone()));
             return;
         }
         match goal.want {
             Want::Run(1) => match self.taken(broker, goal, standing) {
                 Ok(record) => decision.changes.push(Change::Lease(Box::new(record))),
-                Err(reason) => decision.notes.push(Note::Refused(broker, goal.lease, reason)),
+                Err(reason) => decision
+                    .notes
+                    .push(Note::Refused(broker, goal.lease, reason)),
             },
             // It ran before, and this host has nothing of it.
             Want::Run(_) | Want::Stop | Want::End => {
@@ -204,8 +228,12 @@ impl Deciding<'_> {
         standing: &Standing<'_>,
     ) -> Result<LeaseRecord, RefusalReason> {
         let host = self.leases.host();
-        let Checked { order, renter, award: _, listed } =
-            award::check(host, broker, goal, standing, self.now.wall)?;
+        let Checked {
+            order,
+            renter,
+            award: _,
+            listed,
+        } = award::check(host, broker, goal, standing, self.now.wall)?;
         let held = self
             .capacity
             .take(goal.lease, &listed.offer.share.resources, self.now.wall)
@@ -223,7 +251,11 @@ impl Deciding<'_> {
             network: listed.offer.machine.network,
             taken_at: self.now.wall,
             want: goal.want,
-            state: State::Preparing { run: 1, held, started_before: None },
+            state: State::Preparing {
+                run: 1,
+                held,
+                started_before: None,
+            },
             meter: Meter::new(self.now),
             sequence: 0,
         })

@@ -180,7 +180,10 @@ impl LeaseRecord {
     /// The same lease in another state.
     #[must_use]
     pub(crate) fn in_state(&self, state: State) -> Self {
-        Self { state, ..self.clone() }
+        Self {
+            state,
+            ..self.clone()
+        }
     }
 
     /// The same lease when its run `run` ended by `reason`.
@@ -194,7 +197,10 @@ impl LeaseRecord {
 
     /// The same lease when its container and disk are gone.
     pub(crate) fn gone(&self, now: Moment) -> Self {
-        self.in_state(State::Gone { run: self.state.run(), at: now.wall })
+        self.in_state(State::Gone {
+            run: self.state.run(),
+            at: now.wall,
+        })
     }
 
     /// How long it ran.

@@ -101,7 +101,8 @@ impl Leases {
     fn apply_change(&mut self, change: &Change) {
         match change {
             Change::Lease(record) => {
-                self.capacity.set_holdings(record.lease, record.state.held());
+                self.capacity
+                    .set_holdings(record.lease, record.state.held());
                 self.records.insert(record.lease, (**record).clone());
             }
             Change::Forgotten(lease) => {
@@ -115,7 +116,8 @@ impl Leases {
         match note {
             Note::Goal(broker, seen) => {
                 // What the broker does not ask about any more needs no answer any more.
-                let asked = |lease: &LeaseId, of: &BrokerId| of != broker || seen.leases.contains(lease);
+                let asked =
+                    |lease: &LeaseId, of: &BrokerId| of != broker || seen.leases.contains(lease);
                 self.refused.retain(|lease, (of, _)| asked(lease, of));
                 self.unknown.retain(|lease, of| asked(lease, of));
                 self.goals.insert(*broker, seen.clone());

@@ -33,7 +33,12 @@ impl Meter {
     /// The meter of a lease that has not run.
     #[must_use]
     pub const fn new(now: Moment) -> Self {
-        Self { before: Millis(0), current: Millis(0), seen: now.monotonic, boot: now.boot }
+        Self {
+            before: Millis(0),
+            current: Millis(0),
+            seen: now.monotonic,
+            boot: now.boot,
+        }
     }
 
     /// The time of all runs.
@@ -45,7 +50,10 @@ impl Meter {
     /// The meter at the beginning of another run.
     #[must_use]
     pub const fn next_run(&self, now: Moment) -> Self {
-        Self { before: self.running(), ..Self::new(now) }
+        Self {
+            before: self.running(),
+            ..Self::new(now)
+        }
     }
 
     /// The meter of a container that the engine started at `started_at` and that runs now.
@@ -85,7 +93,11 @@ mod tests {
     const BOOT: BootId = BootId::from_bytes([1; 16]);
 
     fn at(wall: u64, monotonic: u64) -> Moment {
-        Moment { wall: Timestamp(wall), monotonic: Millis(monotonic), boot: BOOT }
+        Moment {
+            wall: Timestamp(wall),
+            monotonic: Millis(monotonic),
+            boot: BOOT,
+        }
     }
 
     #[test]
@@ -124,8 +136,12 @@ mod tests {
 
     #[test]
     fn nothing_is_counted_across_a_boot() {
-        let meter = Meter::new(at(10_000, 90_000)).still_running(Timestamp(10_000), at(15_000, 95_000));
-        let other = Moment { boot: BootId::from_bytes([2; 16]), ..at(900_000, 99_000_000) };
+        let meter =
+            Meter::new(at(10_000, 90_000)).still_running(Timestamp(10_000), at(15_000, 95_000));
+        let other = Moment {
+            boot: BootId::from_bytes([2; 16]),
+            ..at(900_000, 99_000_000)
+        };
         let meter = meter.finished(Timestamp(10_000), Timestamp(899_000), other);
         assert_eq!(meter.running(), Millis(5_000));
     }

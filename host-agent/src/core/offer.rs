@@ -59,10 +59,15 @@ pub fn offers(
     listing: &Listing,
     brokers: &[BrokerId],
 ) -> Result<Vec<Listed>, CodecError> {
-    let measured = Machine { network: listing.network, ..machine.clone() };
+    let measured = Machine {
+        network: listing.network,
+        ..machine.clone()
+    };
     let mut listed = Vec::new();
     for resource in &listing.resources {
-        let Some(gpus) = gpus_of(resource, machine) else { continue };
+        let Some(gpus) = gpus_of(resource, machine) else {
+            continue;
+        };
         let resources = List::first([resource.clone()]);
         let offer = Offer {
             id: offer_id(host, &resources),
@@ -74,7 +79,10 @@ pub fn offers(
             limits: listing.limits,
             brokers: List::<BrokerId, BROKERS_MAX>::first(brokers.iter().copied()),
         };
-        listed.push(Listed { terms: offer.terms_digest()?, offer });
+        listed.push(Listed {
+            terms: offer.terms_digest()?,
+            offer,
+        });
     }
     Ok(listed)
 }
@@ -89,11 +97,7 @@ fn gpus_of(resource: &ResourceName, machine: &Machine) -> Option<Vec<Gpu>> {
 }
 
 /// An equal part of what is sold in all.
-fn share(
-    listing: &Listing,
-    resources: List<ResourceName, GPUS_MAX>,
-    gpus: Vec<Gpu>,
-) -> Share {
+fn share(listing: &Listing, resources: List<ResourceName, GPUS_MAX>, gpus: Vec<Gpu>) -> Share {
     let parts = u32::try_from(listing.resources.len()).unwrap_or(1).max(1);
     let ram = Bytes(listing.ram.0 / u64::from(parts));
     Share {
@@ -151,10 +155,19 @@ mod tests {
         let now = machine(&[]);
         let sold = listing(&now);
         let before = offers(HOST, &now, &sold, &[]).unwrap();
-        let fuller = Machine { disk_free: Bytes(1), ..now.clone() };
-        assert_eq!(offers(HOST, &fuller, &sold, &[]).unwrap()[0].terms, before[0].terms);
+        let fuller = Machine {
+            disk_free: Bytes(1),
+            ..now.clone()
+        };
+        assert_eq!(
+            offers(HOST, &fuller, &sold, &[]).unwrap()[0].terms,
+            before[0].terms
+        );
         let mut dearer = sold;
         dearer.prices.compute.0 += 1;
-        assert_ne!(offers(HOST, &now, &dearer, &[]).unwrap()[0].terms, before[0].terms);
+        assert_ne!(
+            offers(HOST, &now, &dearer, &[]).unwrap()[0].terms,
+            before[0].terms
+        );
     }
 }

@@ -86,38 +86,51 @@ impl Leases {
             .filter(|record| !busy.contains(&record.lease))
             .filter_map(|record| seen(record, containers.get(&record.lease), now))
             .map(|record| Change::Lease(Box::new(record)));
-        Decision { changes: changed.collect(), notes: Vec::new() }
+        Decision {
+            changes: changed.collect(),
+            notes: Vec::new(),
+        }
     }
 
     /// What the end of some work on `lease` changes.
     #[must_use]
     pub fn decide_outcome(&self, lease: LeaseId, outcome: &Outcome, now: Moment) -> Decision {
-        let changed = self.record(lease).and_then(|record| match (outcome, &record.state) {
-            (Outcome::Started(started_at), State::Preparing { .. }) => {
-                Some(now_running(record, *started_at, now))
-            }
-            (Outcome::Problem(problem), State::Preparing { run, started_before, .. }) => {
-                Some(record.in_state(State::Failed {
+        let changed = self
+            .record(lease)
+            .and_then(|record| match (outcome, &record.state) {
+                (Outcome::Started(started_at), State::Preparing { .. }) => {
+                    Some(now_running(record, *started_at, now))
+                }
+                (
+                    Outcome::Problem(problem),
+                    State::Preparing {
+                        run,
+                        started_before,
+                        ..
+                    },
+                ) => Some(record.in_state(State::Failed {
                     run: *run,
                     problem: problem.clone(),
                     started_before: *started_before,
-                }))
-            }
-            (Outcome::Removed, state) if !matches!(state, State::Gone { .. }) => {
-                Some(record.gone(now))
-            }
-            // The next sight of the container says when it stopped and how.
-            (
-                Outcome::Started(_)
-                | Outcome::Problem(_)
-                | Outcome::Stopped
-                | Outcome::Removed
-                | Outcome::Broken(_),
-                _,
-            ) => None,
-        });
+                })),
+                (Outcome::Removed, state) if !matches!(state, State::Gone { .. }) => {
+                    Some(record.gone(now))
+                }
+                // The next sight of the container says when it stopped and how.
+                (
+                    Outcome::Started(_)
+                    | Outcome::Problem(_)
+                    | Outcome::Stopped
+                    | Outcome::Removed
+                    | Outcome::Broken(_),
+                    _,
+                ) => None,
+            });
         let changes = changed.map(|record| Change::Lease(Box::new(record)));
-        Decision { changes: changes.into_iter().collect(), notes: Vec::new() }
+        Decision {
+            changes: changes.into_iter().collect(),
+            notes: Vec::new(),
+        }
     }
 
     /// The work that every lease and every container that no lease wants should have now.
@@ -129,8 +142,16 @@ impl Leases {
                 work.insert(record.lease, wanted);
             }
         }
-        for lease in containers.keys().filter(|lease| self.record(**lease).is_none()) {
-            work.insert(*lease, Work::Remove { grace: ORPHAN_GRACE });
+        for lease in containers
+            .keys()
+            .filter(|lease| self.record(**lease).is_none())
+        {
+            work.insert(
+                *lease,
+                Work::Remove {
+                    grace: ORPHAN_GRACE,
+                },
+            );
         }
         work
     }
@@ -139,7 +160,8 @@ impl Leases {
     #[must_use]
     pub fn forgettable(&self, kept: Seconds, now: Timestamp) -> Vec<LeaseId> {
         let named = |record: &LeaseRecord| {
-            self.goal(record.broker).is_some_and(|goal| goal.leases.contains(&record.lease))
+            self.goal(record.broker)
+                .is_some_and(|goal| goal.leases.contains(&record.lease))
         };
         let is_old = |record: &&LeaseRecord| match record.state {
             State::Gone { at, .. } => now.since(at) >= kept.millis() && !named(record),
@@ -148,7 +170,11 @@ impl Leases {
             | State::Stopped { .. }
             | State::Failed { .. } => false,
         };
-        self.records().values().filter(is_old).map(|record| record.lease).collect()
+        self.records()
+            .values()
+            .filter(is_old)
+            .map(|record| record.lease)
+            .collect()
     }
 }
 
@@ -176,7 +202,11 @@ fn seen_preparing(
     let is_new = |started_at: Timestamp| started_before.is_none_or(|before| started_at > before);
     match container {
         Some(Observed::Running { started_at }) => Some(now_running(record, *started_at, now)),
-        Some(Observed::Exited { started_at, finished_at, .. }) if is_new(*started_at) => {
+        Some(Observed::Exited {
+            started_at,
+            finished_at,
+            ..
+        }) if is_new(*started_at) => {
             let running = now_running(record, *started_at, now);
             Some(ended(&running, container, *started_at, *finished_at, now))
         }
@@ -201,7 +231,10 @@ fn seen_running(
     match container {
         Some(Observed::Running { .. }) => {
             let meter = record.meter.still_running(started_at, now);
-            Some(LeaseRecord { meter, ..record.clone() })
+            Some(LeaseRecord {
+                meter,
+                ..record.clone()
+            })
         }
         Some(Observed::Exited { finished_at, .. }) => {
             Some(ended(record, container, started_at, *finished_at, now))
@@ -230,8 +263,15 @@ fn now_running(record: &LeaseRecord, started_at: Timestamp, now: Moment) -> Leas
         }
     };
     let meter = record.meter.still_running(started_at, now);
-    let state = State::Running { run: record.state.run(), held, started_at };
-    LeaseRecord { meter, ..record.in_state(state) }
+    let state = State::Running {
+        run: record.state.run(),
+        held,
+        started_at,
+    };
+    LeaseRecord {
+        meter,
+        ..record.in_state(state)
+    }
 }
 
 /// The record after its run ended: by itself, or because it was asked to.
@@ -250,18 +290,26 @@ fn ended(
     };
     let reason = match container {
         _ if asked => StopReason::Asked,
-        Some(Observed::Exited { out_of_memory: true, .. }) => StopReason::OutOfMemory,
+        Some(Observed::Exited {
+            out_of_memory: true,
+            ..
+        }) => StopReason::OutOfMemory,
         Some(Observed::Exited { code, .. }) => StopReason::Exited(*code),
         Some(Observed::Created | Observed::Running { .. }) | None => StopReason::Asked,
     };
-    LeaseRecord { meter, ..record.stopped(reason) }
+    LeaseRecord {
+        meter,
+        ..record.stopped(reason)
+    }
 }
 
 fn wanted_work(record: &LeaseRecord, container: Option<&Observed>) -> Option<Work> {
     let grace = record.limits.stop_grace;
     let runs = matches!(container, Some(Observed::Running { .. }));
     match (&record.state, record.want) {
-        (State::Gone { .. }, _) => container.map(|_| Work::Remove { grace: ORPHAN_GRACE }),
+        (State::Gone { .. }, _) => container.map(|_| Work::Remove {
+            grace: ORPHAN_GRACE,
+        }),
         (
             State::Preparing { .. }
             | State::Running { .. }

@@ -50,7 +50,10 @@ impl Leases {
                     state: container_state(record, stages),
                     meters: meters(record.running()),
                 };
-                let numbered = LeaseRecord { sequence, ..record.clone() };
+                let numbered = LeaseRecord {
+                    sequence,
+                    ..record.clone()
+                };
                 (Change::Lease(Box::new(numbered)), report)
             })
             .unzip()
@@ -61,7 +64,8 @@ impl Leases {
     #[must_use]
     pub fn is_reported(&self, record: &LeaseRecord) -> bool {
         let named = || {
-            self.goal(record.broker).is_none_or(|goal| goal.leases.contains(&record.lease))
+            self.goal(record.broker)
+                .is_none_or(|goal| goal.leases.contains(&record.lease))
         };
         match record.state {
             State::Gone { .. } => self.goal(record.broker).is_some() && named(),
@@ -89,7 +93,10 @@ pub fn gone_without_record(lease: LeaseId, now: Moment) -> Report {
 fn container_state(record: &LeaseRecord, stages: &Stages) -> ContainerState {
     match &record.state {
         State::Preparing { .. } => {
-            let stage = stages.get(&record.lease).copied().unwrap_or(Stage::Granting);
+            let stage = stages
+                .get(&record.lease)
+                .copied()
+                .unwrap_or(Stage::Granting);
             ContainerState::Preparing(stage)
         }
         // Between the wish and its effect the container still runs, and says so.
@@ -102,5 +109,9 @@ fn container_state(record: &LeaseRecord, stages: &Stages) -> ContainerState {
 
 /// Traffic is not counted yet: the containers of this version reach no network that is sold.
 const fn meters(running: Millis) -> Meters {
-    Meters { running, uploaded: Bytes(0), downloaded: Bytes(0) }
+    Meters {
+        running,
+        uploaded: Bytes(0),
+        downloaded: Bytes(0),
+    }
 }

@@ -2,6 +2,7 @@
 
 mod goals;
 mod model;
+mod moves;
 
 use crate::core::award::Standing;
 use crate::core::leases::Leases;
@@ -146,7 +147,10 @@ impl World {
             kind: ContractKind::OnDemand,
             name: Text::cut("test-lease"),
             job: Job {
-                image: PinnedImage { name: Text::cut("127.0.0.1:5000/demo"), sha256: [7; 32] },
+                image: PinnedImage {
+                    name: Text::cut("127.0.0.1:5000/demo"),
+                    sha256: [7; 32],
+                },
                 entrypoint: None,
                 command: None,
                 environment: List::default(),
@@ -187,14 +191,32 @@ impl World {
         award.order = order.digest();
         let lease = award.lease;
         let award = sign(&self.brokers[broker], self.host.into(), number, award);
-        LeaseGoal { lease, order, award, want: Want::Run(1) }
+        LeaseGoal {
+            lease,
+            order,
+            award,
+            want: Want::Run(1),
+        }
     }
 
-    pub(crate) fn lease_goal(&self, broker: usize, number: u8, offer: usize, want: Want) -> LeaseGoal {
-        LeaseGoal { want, ..self.changed_goal(broker, number, offer, |_, _| ()) }
+    pub(crate) fn lease_goal(
+        &self,
+        broker: usize,
+        number: u8,
+        offer: usize,
+        want: Want,
+    ) -> LeaseGoal {
+        LeaseGoal {
+            want,
+            ..self.changed_goal(broker, number, offer, |_, _| ())
+        }
     }
 }
 
 pub(crate) fn goal(sequence: u64, leases: Vec<LeaseGoal>) -> Goal {
-    Goal { sequence, started_at: Timestamp(START), leases: List::new(leases).unwrap() }
+    Goal {
+        sequence,
+        started_at: Timestamp(START),
+        leases: List::new(leases).unwrap(),
+    }
 }

@@ -24,7 +24,10 @@ pub fn of_path(path: &Path) -> Result<Disk, HardwareError> {
         match rustix::fs::statvfs(folder) {
             Ok(found) => {
                 let bytes = |blocks: u64| Bytes(blocks.saturating_mul(found.f_frsize));
-                return Ok(Disk { total: bytes(found.f_blocks), free: bytes(found.f_bavail) });
+                return Ok(Disk {
+                    total: bytes(found.f_blocks),
+                    free: bytes(found.f_bavail),
+                });
             }
             Err(error) => {
                 last.get_or_insert(error);
@@ -32,7 +35,10 @@ pub fn of_path(path: &Path) -> Result<Disk, HardwareError> {
         }
     }
     let source = last.unwrap_or(rustix::io::Errno::NOENT).into();
-    Err(HardwareError::FileSystem { path: path.to_owned(), source })
+    Err(HardwareError::FileSystem {
+        path: path.to_owned(),
+        source,
+    })
 }
 
 #[cfg(test)]

@@ -68,7 +68,10 @@ impl Probe {
     /// A probe that loads `library`, or the driver's own.
     #[must_use]
     pub fn new(library: Option<PathBuf>) -> Self {
-        Self { library, busy: Arc::new(AtomicBool::new(false)) }
+        Self {
+            library,
+            busy: Arc::new(AtomicBool::new(false)),
+        }
     }
 
     /// Asks now. A call that hung before and still does is not joined by another.
@@ -79,19 +82,25 @@ impl Probe {
         let (library, busy) = (self.library.clone(), Arc::clone(&self.busy));
         // Not the runtime's pool for blocking calls: a thread that hangs there would hold up the exit.
         let (answer, answered) = oneshot::channel();
-        let thread = std::thread::Builder::new().name("nvml".to_owned()).spawn(move || {
-            let found = read(library.as_deref());
-            busy.store(false, Ordering::Release);
-            // Nobody waits any longer for an answer that came late.
-            let _ = answer.send(found);
-        });
+        let thread = std::thread::Builder::new()
+            .name("nvml".to_owned())
+            .spawn(move || {
+                let found = read(library.as_deref());
+                busy.store(false, Ordering::Release);
+                // Nobody waits any longer for an answer that came late.
+                let _ = answer.send(found);
+            });
         if let Err(error) = thread {
             self.busy.store(false, Ordering::Release);
-            return Nvidia::Failed { detail: error.to_string() };
+            return Nvidia::Failed {
+                detail: error.to_string(),
+            };
         }
         match tokio::time::timeout(DEADLINE, answered).await {
             Ok(Ok(found)) => found,
-            Ok(Err(_)) => Nvidia::Failed { detail: "the library crashed".to_owned() },
+            Ok(Err(_)) => Nvidia::Failed {
+                detail: "the library crashed".to_owned(),
+            },
             Err(_) => Nvidia::Hangs,
         }
     }
@@ -107,13 +116,23 @@ fn read(library: Option<&Path>) -> Nvidia {
         Err(error) => return absent(&error),
     };
     let driver = nvml.sys_driver_version().unwrap_or_default();
-    let cuda = nvml.sys_cuda_driver_version().ok().map_or((0, 0), |version| {
-        let part = |part: i32| u16::try_from(part).unwrap_or(0);
-        (part(cuda_driver_version_major(version)), part(cuda_driver_version_minor(version)))
-    });
+    let cuda = nvml
+        .sys_cuda_driver_version()
+        .ok()
+        .map_or((0, 0), |version| {
+            let part = |part: i32| u16::try_from(part).unwrap_or(0);
+            (
+                part(cuda_driver_version_major(version)),
+                part(cuda_driver_version_minor(version)),
+            )
+        });
     let count = match nvml.device_count() {
         Ok(count) => count,
-        Err(error) => return Nvidia::Failed { detail: error.to_string() },
+        Err(error) => {
+            return Nvidia::Failed {
+                detail: error.to_string(),
+            };
+        }
     };
     let gpus: Vec<Gpu> = (0..count)
         .filter_map(|index| nvml.device_by_index(index).ok())
@@ -121,15 +140,25 @@ fn read(library: Option<&Path>) -> Nvidia {
         .take(GPUS_MAX)
         .collect();
     let readable = u32::try_from(gpus.len()).unwrap_or(u32::MAX);
-    Nvidia::Ready { driver, gpus, unreadable: count.saturating_sub(readable) }
+    Nvidia::Ready {
+        driver,
+        gpus,
+        unreadable: count.saturating_sub(readable),
+    }
 }
 
 /// Without a name, a UUID and its memory a GPU cannot be leased; all else may be unknown.
 fn read_gpu(device: &Device<'_>, driver: &str, cuda: (u16, u16)) -> Option<Gpu> {
     let uuid = Text::new(device.uuid().ok()?).ok()?;
-    let capability = device.cuda_compute_capability().ok().map_or((0, 0), |found| {
-        (u16::try_from(found.major).unwrap_or(0), u16::try_from(found.minor).unwrap_or(0))
-    });
+    let capability = device
+        .cuda_compute_capability()
+        .ok()
+        .map_or((0, 0), |found| {
+            (
+                u16::try_from(found.major).unwrap_or(0),
+                u16::try_from(found.minor).unwrap_or(0),
+            )
+        });
     let small = |value: u32| u8::try_from(value).unwrap_or(0);
     Some(Gpu {
         model: Text::cut(&device.name().ok()?),
@@ -150,11 +179,13 @@ fn read_gpu(device: &Device<'_>, driver: &str, cuda: (u16, u16)) -> Option<Gpu> 
 )]
 fn absent(error: &NvmlError) -> Nvidia {
     match error {
-        NvmlError::LibloadingError(_) | NvmlError::LibraryNotFound => {
-            Nvidia::LibraryMissing { detail: error.to_string() }
-        }
+        NvmlError::LibloadingError(_) | NvmlError::LibraryNotFound => Nvidia::LibraryMissing {
+            detail: error.to_string(),
+        },
         NvmlError::DriverNotLoaded => Nvidia::DriverNotLoaded,
-        _ => Nvidia::Failed { detail: error.to_string() },
+        _ => Nvidia::Failed {
+            detail: error.to_string(),
+        },
     }
 }
 
@@ -169,7 +200,10 @@ mod tests {
             Nvidia::LibraryMissing { .. }
         ));
         assert_eq!(absent(&NvmlError::DriverNotLoaded), Nvidia::DriverNotLoaded);
-        assert!(matches!(absent(&NvmlError::NoPermission), Nvidia::Failed { .. }));
+        assert!(matches!(
+            absent(&NvmlError::NoPermission),
+            Nvidia::Failed { .. }
+        ));
     }
 
     #[tokio::test]

@@ -16,7 +16,10 @@ pub struct Processor {
 /// The processors that the text of `/proc/cpuinfo` lists; none when it lists none.
 #[must_use]
 pub fn parse_cpuinfo(text: &str) -> Option<Processor> {
-    let cores = text.lines().filter(|line| key(line) == Some("processor")).count();
+    let cores = text
+        .lines()
+        .filter(|line| key(line) == Some("processor"))
+        .count();
     let cores = u16::try_from(cores).unwrap_or(u16::MAX);
     if cores == 0 {
         return None;
@@ -27,14 +30,23 @@ pub fn parse_cpuinfo(text: &str) -> Option<Processor> {
         .or_else(|| value(text, "CPU implementer"))
         .unwrap_or("unknown")
         .to_owned();
-    let has_avx = value(text, "flags").is_some_and(|flags| flags.split(' ').any(|flag| flag == "avx"));
-    Some(Processor { model, cores, has_avx })
+    let has_avx =
+        value(text, "flags").is_some_and(|flags| flags.split(' ').any(|flag| flag == "avx"));
+    Some(Processor {
+        model,
+        cores,
+        has_avx,
+    })
 }
 
 /// `MemTotal` of the text of `/proc/meminfo`.
 #[must_use]
 pub fn parse_meminfo(text: &str) -> Option<Bytes> {
-    let kibibytes: u64 = value(text, "MemTotal")?.split_whitespace().next()?.parse().ok()?;
+    let kibibytes: u64 = value(text, "MemTotal")?
+        .split_whitespace()
+        .next()?
+        .parse()
+        .ok()?;
     Some(Bytes(kibibytes.checked_mul(1024)?))
 }
 

@@ -34,9 +34,14 @@ impl SimHardware {
                     kernel: "6.1.0".to_owned(),
                     architecture: "x86_64".to_owned(),
                 },
-                nvidia: Nvidia::LibraryMissing { detail: "simulated".to_owned() },
+                nvidia: Nvidia::LibraryMissing {
+                    detail: "simulated".to_owned(),
+                },
             },
-            disk: Disk { total: Bytes::from_gb(1000), free: Bytes::from_gb(800) },
+            disk: Disk {
+                total: Bytes::from_gb(1000),
+                free: Bytes::from_gb(800),
+            },
         }
     }
 }

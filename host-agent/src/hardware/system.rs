@@ -14,7 +14,9 @@ pub struct System {
 /// `PRETTY_NAME` of the text of an `os-release` file.
 #[must_use]
 pub fn parse_os_release(text: &str) -> Option<String> {
-    let value = text.lines().find_map(|line| line.trim().strip_prefix("PRETTY_NAME="))?;
+    let value = text
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("PRETTY_NAME="))?;
     let bare = value.trim().trim_matches(['"', '\'']);
     (!bare.is_empty()).then(|| bare.to_owned())
 }
@@ -34,7 +36,10 @@ mod tests {
     #[test]
     fn os_release_is_read_with_and_without_quotes() {
         let quoted = "ID=debian\nPRETTY_NAME=\"Debian GNU/Linux 12 (bookworm)\"\n";
-        assert_eq!(parse_os_release(quoted).unwrap(), "Debian GNU/Linux 12 (bookworm)");
+        assert_eq!(
+            parse_os_release(quoted).unwrap(),
+            "Debian GNU/Linux 12 (bookworm)"
+        );
         assert_eq!(parse_os_release("PRETTY_NAME=Alpine\n").unwrap(), "Alpine");
         assert_eq!(parse_os_release("ID=debian\n"), None);
     }

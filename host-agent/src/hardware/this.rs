@@ -18,7 +18,9 @@ impl ThisMachine {
     /// This machine; `nvml` is another file than `libnvidia-ml.so.1` to load.
     #[must_use]
     pub fn new(nvml: Option<PathBuf>) -> Self {
-        Self { nvidia: Probe::new(nvml) }
+        Self {
+            nvidia: Probe::new(nvml),
+        }
     }
 }
 
@@ -27,8 +29,17 @@ impl Hardware for ThisMachine {
         let processor = from_file("/proc/cpuinfo", "which CPUs there are", parse_cpuinfo)?;
         let ram = from_file("/proc/meminfo", "how much RAM there is", parse_meminfo)?;
         let (kernel, architecture) = uname();
-        let system = System { name: system_name(), kernel, architecture };
-        Ok(Measured { processor, ram, system, nvidia: self.nvidia.ask().await })
+        let system = System {
+            name: system_name(),
+            kernel,
+            architecture,
+        };
+        Ok(Measured {
+            processor,
+            ram,
+            system,
+            nvidia: self.nvidia.ask().await,
+        })
     }
 
     fn disk(&self, path: &Path) -> Result<Disk, HardwareError> {
@@ -42,8 +53,10 @@ fn from_file<T>(
     parse: impl Fn(&str) -> Option<T>,
 ) -> Result<T, HardwareError> {
     let path = PathBuf::from(path);
-    let text = fs::read_to_string(&path)
-        .map_err(|source| HardwareError::File { path: path.clone(), source })?;
+    let text = fs::read_to_string(&path).map_err(|source| HardwareError::File {
+        path: path.clone(),
+        source,
+    })?;
     parse(&text).ok_or(HardwareError::Missing { path, what })
 }
 
@@ -64,7 +77,11 @@ mod tests {
     async fn a_machine_without_the_library_is_a_cpu_machine() {
         let machine = ThisMachine::new(Some(PathBuf::from("/nonexistent/libnvidia-ml.so.1")));
         let measured = machine.measure().await.unwrap();
-        assert!(matches!(measured.nvidia, Nvidia::LibraryMissing { .. }), "{:?}", measured.nvidia);
+        assert!(
+            matches!(measured.nvidia, Nvidia::LibraryMissing { .. }),
+            "{:?}",
+            measured.nvidia
+        );
         assert!(measured.nvidia.gpus().is_empty());
         assert!(measured.processor.cores > 0 && measured.ram.0 > 0);
     }

@@ -50,7 +50,10 @@ impl FolderLock {
     /// When another process has it.
     pub fn take(folder: &Path) -> Result<Self, LockError> {
         let path = folder.join(FILE_NAME);
-        let failed = |source| LockError::Io { path: path.clone(), source };
+        let failed = |source| LockError::Io {
+            path: path.clone(),
+            source,
+        };
         let mut file = OpenOptions::new()
             .read(true)
             .write(true)
@@ -63,7 +66,10 @@ impl FolderLock {
             Ok(()) => {}
             Err(Errno::WOULDBLOCK) => {
                 let folder = folder.to_owned();
-                return Err(LockError::Taken { folder, pid: read_pid(&mut file) });
+                return Err(LockError::Taken {
+                    folder,
+                    pid: read_pid(&mut file),
+                });
             }
             Err(error) => return Err(failed(error.into())),
         }

@@ -39,7 +39,9 @@ pub enum JournalError {
         source: rusqlite::Error,
     },
     /// A newer program wrote it.
-    #[error("the journal {path} has version {found}; this program reads up to {known}: install a newer one")]
+    #[error(
+        "the journal {path} has version {found}; this program reads up to {known}: install a newer one"
+    )]
     TooNew {
         /// The file.
         path: PathBuf,
@@ -89,7 +91,11 @@ impl Journal {
         let lock = FolderLock::take(folder)?;
         let path = folder.join(FILE_NAME);
         let connection = connect(&path)?;
-        let mut journal = Self { path, connection, _lock: lock };
+        let mut journal = Self {
+            path,
+            connection,
+            _lock: lock,
+        };
         journal.check_integrity()?;
         schema::migrate(&mut journal.connection, &journal.path)?;
         let recovered = read(&journal.connection, &journal.path)?;
@@ -131,11 +137,16 @@ impl Journal {
             Some(listing) => {
                 let bytes = encoded(listing, &self.path)?;
                 self.connection
-                    .execute("INSERT OR REPLACE INTO listing (id, record) VALUES (1, ?1)", [bytes])
+                    .execute(
+                        "INSERT OR REPLACE INTO listing (id, record) VALUES (1, ?1)",
+                        [bytes],
+                    )
                     .map_err(failed)?;
             }
             None => {
-                self.connection.execute("DELETE FROM listing", []).map_err(failed)?;
+                self.connection
+                    .execute("DELETE FROM listing", [])
+                    .map_err(failed)?;
             }
         }
         Ok(())
@@ -146,7 +157,11 @@ impl Journal {
             .connection
             .query_row("PRAGMA quick_check(1)", [], |row| row.get(0))
             .map_err(|source| failed(&self.path, "check it", source))?;
-        if verdict == "ok" { Ok(()) } else { Err(damaged(&self.path, verdict)) }
+        if verdict == "ok" {
+            Ok(())
+        } else {
+            Err(damaged(&self.path, verdict))
+        }
     }
 }
 
@@ -172,11 +187,19 @@ pub fn peek(folder: &Path) -> Result<Option<Recovered>, JournalError> {
 fn connect(path: &Path) -> Result<Connection, JournalError> {
     let failed = |source| failed(path, "open it", source);
     let connection = Connection::open(path).map_err(failed)?;
-    connection.pragma_update(None, "journal_mode", "WAL").map_err(failed)?;
+    connection
+        .pragma_update(None, "journal_mode", "WAL")
+        .map_err(failed)?;
     // A grant is signed after its commit: it must survive a power cut, not only a crash.
-    connection.pragma_update(None, "synchronous", "FULL").map_err(failed)?;
-    connection.pragma_update(None, "foreign_keys", true).map_err(failed)?;
-    connection.busy_timeout(std::time::Duration::from_secs(5)).map_err(failed)?;
+    connection
+        .pragma_update(None, "synchronous", "FULL")
+        .map_err(failed)?;
+    connection
+        .pragma_update(None, "foreign_keys", true)
+        .map_err(failed)?;
+    connection
+        .busy_timeout(std::time::Duration::from_secs(5))
+        .map_err(failed)?;
     Ok(connection)
 }
 
@@ -253,8 +276,14 @@ fn read(connection: &Connection, path: &Path) -> Result<Recovered, JournalError>
         Ok((resource, epoch.cast_unsigned()))
     });
     let decoded = |error: CodecError| damaged(path, error.to_string());
-    let records = rows.records.iter().map(|bytes| codec::decode(bytes).map_err(decoded));
-    let listing = rows.listing.map(|bytes| codec::decode(&bytes).map_err(decoded)).transpose()?;
+    let records = rows
+        .records
+        .iter()
+        .map(|bytes| codec::decode(bytes).map_err(decoded));
+    let listing = rows
+        .listing
+        .map(|bytes| codec::decode(&bytes).map_err(decoded))
+        .transpose()?;
     Ok(Recovered {
         epochs: epochs.collect::<Result<_, JournalError>>()?,
         records: records.collect::<Result<_, _>>()?,
@@ -278,9 +307,15 @@ fn read_rows(connection: &Connection) -> rusqlite::Result<Rows> {
         .query_map([], |row| row.get(0))?
         .collect::<rusqlite::Result<_>>()?;
     let listing = connection
-        .query_row("SELECT record FROM listing WHERE id = 1", [], |row| row.get(0))
+        .query_row("SELECT record FROM listing WHERE id = 1", [], |row| {
+            row.get(0)
+        })
         .optional()?;
-    Ok(Rows { epochs, records, listing })
+    Ok(Rows {
+        epochs,
+        records,
+        listing,
+    })
 }
 
 fn encoded<T: serde::Serialize>(value: &T, path: &Path) -> Result<Vec<u8>, JournalError> {
@@ -293,11 +328,18 @@ const fn signed(value: u64) -> i64 {
 }
 
 fn failed(path: &Path, doing: &'static str, source: rusqlite::Error) -> JournalError {
-    JournalError::Sqlite { path: path.to_owned(), doing, source }
+    JournalError::Sqlite {
+        path: path.to_owned(),
+        doing,
+        source,
+    }
 }
 
 fn damaged(path: &Path, what: String) -> JournalError {
-    JournalError::Damaged { path: path.to_owned(), what }
+    JournalError::Damaged {
+        path: path.to_owned(),
+        what,
+    }
 }
 
 #[cfg(test)]

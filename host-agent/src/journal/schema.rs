@@ -44,7 +44,11 @@ pub(super) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), Jo
     let found = version(connection, path)?;
     let known = i64::try_from(STEPS.len()).unwrap_or(i64::MAX);
     if found > known {
-        return Err(JournalError::TooNew { path: path.to_owned(), found, known });
+        return Err(JournalError::TooNew {
+            path: path.to_owned(),
+            found,
+            known,
+        });
     }
     let taken = usize::try_from(found).unwrap_or(0);
     let failed = |source| failed(path, "bring its schema up to date", source);
@@ -54,6 +58,8 @@ pub(super) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), Jo
     for step in STEPS.iter().skip(taken) {
         transaction.execute_batch(step).map_err(failed)?;
     }
-    transaction.pragma_update(None, "user_version", known).map_err(failed)?;
+    transaction
+        .pragma_update(None, "user_version", known)
+        .map_err(failed)?;
     transaction.commit().map_err(failed)
 }

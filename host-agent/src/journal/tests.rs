@@ -12,7 +12,10 @@ fn taken(world: &World, number: u8, offer: usize) -> Change {
     let wanted = world.lease_goal(0, number, offer, Want::Run(1));
     let goal = goal(1, vec![wanted]);
     let standing = world.standing();
-    let decision = world.empty().decide_goal(world.broker(0), &goal, &standing, at(1)).unwrap();
+    let decision = world
+        .empty()
+        .decide_goal(world.broker(0), &goal, &standing, at(1))
+        .unwrap();
     decision.changes[0].clone()
 }
 
@@ -37,7 +40,9 @@ fn what_was_committed_is_there_after_a_crash() {
         std::fs::copy(entry.path(), copy.path().join(entry.file_name())).unwrap();
     }
     let recovered = reopened(copy.path());
-    let Change::Lease(record) = change else { panic!("not a lease") };
+    let Change::Lease(record) = change else {
+        panic!("not a lease")
+    };
     assert_eq!(recovered.records, [*record.clone()]);
     assert_eq!(recovered.epochs[0].1, record.state.held()[0].epoch);
     assert_eq!(recovered.listing, Some(sold));
@@ -64,7 +69,11 @@ fn a_journal_cut_in_the_middle_of_a_commit_holds_the_commits_before_it() {
         let bytes = std::fs::read(&wal).unwrap();
         let kept = usize::try_from(cut).unwrap();
         std::fs::write(copy.path().join("journal.db-wal"), &bytes[..kept]).unwrap();
-        assert_eq!(reopened(copy.path()).records.len(), 1, "cut at {cut} of {after}");
+        assert_eq!(
+            reopened(copy.path()).records.len(),
+            1,
+            "cut at {cut} of {after}"
+        );
     }
 }
 
@@ -85,9 +94,14 @@ fn a_second_agent_is_refused_and_told_who_has_the_folder() {
     let folder = tempfile::tempdir().unwrap();
     let first = Journal::open(folder.path()).unwrap();
     let error = Journal::open(folder.path()).unwrap_err();
-    let JournalError::Lock(LockError::Taken { pid, .. }) = &error else { panic!("{error}") };
+    let JournalError::Lock(LockError::Taken { pid, .. }) = &error else {
+        panic!("{error}")
+    };
     assert_eq!(*pid, Some(std::process::id()));
-    assert!(error.to_string().starts_with("another agent (process "), "{error}");
+    assert!(
+        error.to_string().starts_with("another agent (process "),
+        "{error}"
+    );
     // Reading beside it is allowed.
     assert_eq!(peek(folder.path()).unwrap(), Some(Recovered::default()));
     drop(first);
@@ -99,10 +113,23 @@ fn a_newer_file_is_left_alone_and_no_file_is_no_journal() {
     let folder = tempfile::tempdir().unwrap();
     assert_eq!(peek(folder.path()).unwrap(), None);
     let (journal, _) = Journal::open(folder.path()).unwrap();
-    journal.connection.pragma_update(None, "user_version", 99).unwrap();
+    journal
+        .connection
+        .pragma_update(None, "user_version", 99)
+        .unwrap();
     drop(journal);
     let error = Journal::open(folder.path()).unwrap_err();
-    assert!(matches!(error, JournalError::TooNew { found: 99, known: 1, .. }), "{error}");
+    assert!(
+        matches!(
+            error,
+            JournalError::TooNew {
+                found: 99,
+                known: 1,
+                ..
+            }
+        ),
+        "{error}"
+    );
 }
 
 #[test]

@@ -68,7 +68,10 @@ impl JournalWriter {
 
     async fn ask(&self, job: Job) -> Result<(), JournalError> {
         let (reply, answer) = oneshot::channel();
-        self.jobs.send((job, reply)).await.map_err(|_| JournalError::Closed)?;
+        self.jobs
+            .send((job, reply))
+            .await
+            .map_err(|_| JournalError::Closed)?;
         answer.await.map_err(|_| JournalError::Closed)?
     }
 }

@@ -24,14 +24,24 @@ const SKEW_FINE: Seconds = Seconds(5);
 pub(super) async fn checks(place: &Place, config: &Config) -> Vec<Check> {
     if config.brokers.is_empty() {
         let fix = place.command("init --broker ADDRESS");
-        return vec![Check::warn("brokers", "none is set, so nobody will see this host", fix)];
+        return vec![Check::warn(
+            "brokers",
+            "none is set, so nobody will see this host",
+            fix,
+        )];
     }
     let mut secret = [0; 32];
     rand::rng().fill_bytes(&mut secret);
     let visitor = Identity::from_signing_key(SigningKey::from_bytes(&secret));
     let (node, _events) = match Node::start(&visitor, NodeConfig::renter()).await {
         Ok(started) => started,
-        Err(error) => return vec![Check::fail("brokers", chain(&error), "look at the network's settings")],
+        Err(error) => {
+            return vec![Check::fail(
+                "brokers",
+                chain(&error),
+                "look at the network's settings",
+            )];
+        }
     };
     let mut checks = Vec::new();
     for known in &config.brokers {
@@ -43,35 +53,64 @@ pub(super) async fn checks(place: &Place, config: &Config) -> Vec<Check> {
 async fn broker(node: &Node, known: &BrokerAddress) -> Vec<Check> {
     let key = PublicKey::from(known.broker);
     let short = known.broker.short();
-    if let Err(error) = node.connect(key, known.addresses.clone(), CONNECT_DEADLINE).await {
+    if let Err(error) = node
+        .connect(key, known.addresses.clone(), CONNECT_DEADLINE)
+        .await
+    {
         let list: Vec<String> = known.addresses.iter().map(ToString::to_string).collect();
-        let fix = format!("is it up, and does a firewall let this through? {}", list.join(", "));
-        return vec![Check::fail("broker", format!("{short} cannot be reached: {error}"), fix)];
+        let fix = format!(
+            "is it up, and does a firewall let this through? {}",
+            list.join(", ")
+        );
+        return vec![Check::fail(
+            "broker",
+            format!("{short} cannot be reached: {error}"),
+            fix,
+        )];
     }
     let asked = clock::monotonic();
     match exchange(node, known.broker, &BrokerRequest::Info).await {
         Ok(BrokerReply::Info(info)) => {
             let took = Millis(clock::monotonic().0.saturating_sub(asked.0));
             let name = &info.name;
-            let found = format!("{short} \"{name}\" answers in {} ms, takes {}", took.0, info.fee);
+            let found = format!(
+                "{short} \"{name}\" answers in {} ms, takes {}",
+                took.0, info.fee
+            );
             vec![Check::ok("broker", found), skew(&info, took)]
         }
         Ok(other) => {
             let found = format!("{short} answers something else: {other:?}");
             vec![Check::fail("broker", found, "is it another version?")]
         }
-        Err(reason) => vec![Check::fail("broker", format!("{short} does not answer: {reason}"), "try again")],
+        Err(reason) => vec![Check::fail(
+            "broker",
+            format!("{short} does not answer: {reason}"),
+            "try again",
+        )],
     }
 }
 
 /// How far this clock is from the broker's, as far as a round trip of `took` lets it be known.
 fn skew(info: &BrokerInfo, took: Millis) -> Check {
     let now = clock::wall();
-    let apart = now.since(info.now).0.max(info.now.since(now).0).saturating_sub(took.0);
-    let found = format!("{}.{} s from the broker's", apart / 1000, apart % 1000 / 100);
+    let apart = now
+        .since(info.now)
+        .0
+        .max(info.now.since(now).0)
+        .saturating_sub(took.0);
+    let found = format!(
+        "{}.{} s from the broker's",
+        apart / 1000,
+        apart % 1000 / 100
+    );
     let fix = "timedatectl set-ntp true";
     if apart > CLOCK_SKEW_MAX.millis().0 {
-        return Check::fail("clock", format!("{found}: its messages would be refused"), fix);
+        return Check::fail(
+            "clock",
+            format!("{found}: its messages would be refused"),
+            fix,
+        );
     }
     if apart > SKEW_FINE.millis().0 {
         return Check::warn("clock", found, fix);

@@ -11,19 +11,30 @@ use protocol::ids::HostId;
 /// Everything about the engine.
 pub(super) async fn checks(config: &Config, host: HostId) -> Vec<Check> {
     match facts(config, host).await {
-        Ok(facts) => vec![engine(&facts), runtime(&facts), groups(&facts), disk_limit(&facts)],
+        Ok(facts) => vec![
+            engine(&facts),
+            runtime(&facts),
+            groups(&facts),
+            disk_limit(&facts),
+        ],
         Err(error) => vec![Check::failed("engine", engine_failed(&error))],
     }
 }
 
 /// What the engine says of itself.
 pub(super) async fn facts(config: &Config, host: HostId) -> Result<EngineFacts, RuntimeError> {
-    DockerRuntime::connect(&config.engine, host).await?.facts().await
+    DockerRuntime::connect(&config.engine, host)
+        .await?
+        .facts()
+        .await
 }
 
 fn engine(facts: &EngineFacts) -> Check {
     let (major, minor) = facts.api;
-    let found = format!("Docker {}, API {major}.{minor}, data in {}", facts.version, facts.data_root);
+    let found = format!(
+        "Docker {}, API {major}.{minor}, data in {}",
+        facts.version, facts.data_root
+    );
     match engine_lack(&facts.version) {
         Some(lack) => Check::warn("engine", found, lack),
         None => Check::ok("engine", found),
@@ -42,7 +53,10 @@ fn runtime(facts: &EngineFacts) -> Check {
 }
 
 fn groups(facts: &EngineFacts) -> Check {
-    let found = format!("version {} by {}", facts.cgroup_version, facts.cgroup_driver);
+    let found = format!(
+        "version {} by {}",
+        facts.cgroup_version, facts.cgroup_driver
+    );
     if facts.cgroup_version >= 2 {
         return Check::ok("cgroups", found);
     }
@@ -55,12 +69,18 @@ fn groups(facts: &EngineFacts) -> Check {
 
 fn disk_limit(facts: &EngineFacts) -> Check {
     if facts.disk_quota {
-        let found = format!("{} with quotas: disk limits are enforced", facts.storage_driver);
+        let found = format!(
+            "{} with quotas: disk limits are enforced",
+            facts.storage_driver
+        );
         return Check::ok("disk limit", found);
     }
     Check::warn(
         "disk limit",
-        format!("{}: disk limits are watched, and a container over its own is stopped", facts.storage_driver),
+        format!(
+            "{}: disk limits are watched, and a container over its own is stopped",
+            facts.storage_driver
+        ),
         "for limits that the kernel enforces, put Docker's data on xfs mounted with pquota",
     )
 }

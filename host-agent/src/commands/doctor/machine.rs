@@ -18,8 +18,9 @@ const DISK_FREE_MIN: Bytes = Bytes::from_gb(20);
 pub(super) async fn checks(place: &Place, config: &Config, host: HostId) -> Vec<Check> {
     let here = ThisMachine::new(config.nvml.clone());
     let facts = super::engine::facts(config, host).await.ok();
-    let has_runtime =
-        facts.as_ref().is_some_and(|facts| facts.runtimes.iter().any(|name| name == "nvidia"));
+    let has_runtime = facts
+        .as_ref()
+        .is_some_and(|facts| facts.runtimes.iter().any(|name| name == "nvidia"));
     let root = facts.map_or_else(|| "/var/lib/docker".to_owned(), |facts| facts.data_root);
     let mut checks = match here.measure().await {
         Ok(measured) => vec![processor(&measured), gpus(&measured.nvidia, has_runtime)],
@@ -50,7 +51,10 @@ fn disk(place: &Place, here: &ThisMachine, config: &Config, root: &str) -> Check
                 disk.free, disk.total, config.disk_reserve
             );
             if disk.free < config.disk_reserve {
-                let fix = format!("make room, or set `disk_reserve_gb` in {}", place.folder.config().display());
+                let fix = format!(
+                    "make room, or set `disk_reserve_gb` in {}",
+                    place.folder.config().display()
+                );
                 return Check::fail("disk", found, fix);
             }
             if disk.free < DISK_FREE_MIN {
@@ -84,7 +88,11 @@ fn gpus(nvidia: &Nvidia, has_runtime: bool) -> Check {
             "the driver does not answer within 2 s",
             "look at dmesg; a GPU that fell off the bus needs a reboot",
         ),
-        Nvidia::Ready { driver, gpus, unreadable } => ready(driver, gpus, *unreadable, has_runtime),
+        Nvidia::Ready {
+            driver,
+            gpus,
+            unreadable,
+        } => ready(driver, gpus, *unreadable, has_runtime),
     }
 }
 
@@ -93,15 +101,26 @@ fn ready(driver: &str, gpus: &[Gpu], unreadable: u32, has_runtime: bool) -> Chec
     let found = format!("driver {driver}: {}", list.join("; "));
     if unreadable > 0 {
         let fix = "look at dmesg; a GPU that fell off the bus needs a reboot";
-        return Check::fail("gpus", format!("{found}; {unreadable} more do not answer"), fix);
+        return Check::fail(
+            "gpus",
+            format!("{found}; {unreadable} more do not answer"),
+            fix,
+        );
     }
     if gpus.is_empty() {
-        return Check::ok("gpus", format!("driver {driver} has none; this is a CPU machine (gpu_name=none)"));
+        return Check::ok(
+            "gpus",
+            format!("driver {driver} has none; this is a CPU machine (gpu_name=none)"),
+        );
     }
     if !has_runtime {
         let fix = "install the NVIDIA Container Toolkit, then: nvidia-ctk runtime configure --runtime=docker \
                    && systemctl restart docker";
-        return Check::fail("gpus", format!("{found}; the engine has no NVIDIA runtime"), fix);
+        return Check::fail(
+            "gpus",
+            format!("{found}; the engine has no NVIDIA runtime"),
+            fix,
+        );
     }
     Check::ok("gpus", found)
 }

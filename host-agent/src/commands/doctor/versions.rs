@@ -12,7 +12,10 @@ impl Version {
         let rest = text.get(start..)?;
         let end = rest.find(|letter: char| !letter.is_ascii_digit() && letter != '.');
         let run = rest.get(..end.unwrap_or(rest.len()))?;
-        let numbers: Vec<u32> = run.split('.').filter_map(|part| part.parse().ok()).collect();
+        let numbers: Vec<u32> = run
+            .split('.')
+            .filter_map(|part| part.parse().ok())
+            .collect();
         (!numbers.is_empty()).then_some(Self(numbers))
     }
 }
@@ -44,7 +47,9 @@ pub(super) fn engine_lack(engine: &str) -> Option<&'static str> {
         return Some("Docker 20.10 is the oldest that has all that the sandbox sets");
     }
     if version < Version(vec![25, 0]) {
-        return Some("Docker below 25 is not maintained upstream; your distribution may still mend it");
+        return Some(
+            "Docker below 25 is not maintained upstream; your distribution may still mend it",
+        );
     }
     None
 }
@@ -55,8 +60,14 @@ mod tests {
 
     #[test]
     fn versions_are_found_in_what_engines_say() {
-        assert_eq!(Version::find("runc 1.1.5+ds1"), Some(Version(vec![1, 1, 5])));
-        assert_eq!(Version::find("20.10.24+dfsg1"), Some(Version(vec![20, 10, 24])));
+        assert_eq!(
+            Version::find("runc 1.1.5+ds1"),
+            Some(Version(vec![1, 1, 5]))
+        );
+        assert_eq!(
+            Version::find("20.10.24+dfsg1"),
+            Some(Version(vec![20, 10, 24]))
+        );
         assert_eq!(Version::find("crun"), None);
         assert!(Version(vec![1, 1, 12]) > Version(vec![1, 1, 5]));
     }

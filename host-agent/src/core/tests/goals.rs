@@ -1,66 +1,16 @@
 //! Each rule about goals by itself: what is believed, what is refused and why, what a repeat does.
 
+use super::moves::{follow, record, running};
 use super::{START, World, at, goal, public};
 use crate::core::award::Standing;
 use crate::core::goal::Overtaken;
-use crate::core::lease::{LeaseRecord, State};
-use crate::core::leases::{Change, Decision, Leases, Note};
-use crate::core::reconcile::{Containers, Observed, Outcome, Work};
-use crate::core::report::{Stages, grant};
+use crate::core::leases::Note;
+use crate::core::report::grant;
 use ed25519_dalek::SigningKey;
 use protocol::ids::{HostId, LeaseId};
-use protocol::lease::{
-    Award, ContainerState, Detail, LeaseGoal, Problem, ProblemKind, RefusalReason, Stage,
-    StopReason, Want,
-};
+use protocol::lease::{Award, Detail, RefusalReason, Want};
 use protocol::order::Order;
-use protocol::units::{Bytes, Millis, PricePerHour, Seconds, Timestamp};
-use std::collections::BTreeSet;
-
-/// Decides and applies a goal of broker 0 with this sequence.
-fn follow(world: &World, leases: &mut Leases, sequence: u64, wanted: &[LeaseGoal]) -> Decision {
-    let goal = goal(sequence, wanted.to_vec());
-    let decision = leases.decide_goal(world.broker(0), &goal, &world.standing(), at(1)).unwrap();
-    leases.apply(&decision);
-    decision
-}
-
-fn with(want: Want, goal: &LeaseGoal) -> Vec<LeaseGoal> {
-    vec![LeaseGoal { want, ..goal.clone() }]
-}
-
-fn record(leases: &Leases, lease: LeaseId) -> &LeaseRecord {
-    leases.record(lease).unwrap()
-}
-
-/// A lease that runs since second 2.
-fn running(world: &World) -> (Leases, LeaseGoal) {
-    let mut leases = world.empty();
-    let wanted = world.lease_goal(0, 1, 0, Want::Run(1));
-    follow(world, &mut leases, 1, std::slice::from_ref(&wanted));
-    let started = Outcome::Started(Timestamp(START + 2_000));
-    let decision = leases.decide_outcome(wanted.lease, &started, at(2));
-    leases.apply(&decision);
-    (leases, wanted)
-}
-
-fn see(leases: &mut Leases, containers: &Containers, second: u64) {
-    let decision = leases.decide_sight(containers, &BTreeSet::new(), at(second));
-    leases.apply(&decision);
-}
-
-fn exited(code: i32, started: u64, finished: u64) -> Observed {
-    Observed::Exited {
-        code,
-        out_of_memory: false,
-        started_at: Timestamp(START + started * 1000),
-        finished_at: Timestamp(START + finished * 1000),
-    }
-}
-
-fn runs(started: u64) -> Observed {
-    Observed::Running { started_at: Timestamp(START + started * 1000) }
-}
+use protocol::units::{Bytes, PricePerHour};
 
 #[test]
 fn a_good_match_is_taken_once_under_a_new_epoch_and_granted() {
@@ -73,7 +23,10 @@ fn a_good_match_is_taken_once_under_a_new_epoch_and_granted() {
     assert_eq!(taken.state.held()[0].resource.as_str(), "GPU-a");
     assert_eq!(taken.state.held()[0].epoch, START + 1_000);
     let grant = grant(taken).unwrap();
-    assert_eq!((grant.order, grant.award), (wanted[0].order.digest(), wanted[0].award.digest()));
+    assert_eq!(
+        (grant.order, grant.award),
+        (wanted[0].order.digest(), wanted[0].award.digest())
+    );
     assert_eq!(grant.resources[0].1, START + 1_000);
     // The same goal again, and the same lease in a later goal, change nothing.
     assert!(follow(&world, &mut leases, 1, &wanted).changes.is_empty());
@@ -98,11 +51,17 @@ fn an_older_goal_is_not_followed() {
 fn two_brokers_race_for_one_gpu_and_the_first_has_it() {
     let world = World::new();
     let mut leases = world.empty();
-    follow(&world, &mut leases, 1, &[world.lease_goal(0, 1, 0, Want::Run(1))]);
+    follow(
+        &world,
+        &mut leases,
+        1,
+        &[world.lease_goal(0, 1, 0, Want::Run(1))],
+    );
     let second = world.lease_goal(1, 2, 0, Want::Run(1));
     let asked = goal(1, vec![second.clone()]);
-    let decision =
-        leases.decide_goal(world.broker(1), &asked, &world.standing(), at(1)).unwrap();
+    let decision = leases
+        .decide_goal(world.broker(1), &asked, &world.standing(), at(1))
+        .unwrap();
     assert!(decision.changes.is_empty());
     let refusal = Note::Refused(world.broker(1), second.lease, RefusalReason::Taken);
     assert!(decision.notes.contains(&refusal));
@@ -112,8 +71,10 @@ fn two_brokers_race_for_one_gpu_and_the_first_has_it() {
 fn in_one_goal_the_earlier_receipt_has_it() {
     let world = World::new();
     let mut leases = world.empty();
-    let (early, late) =
-        (world.lease_goal(0, 1, 0, Want::Run(1)), world.lease_goal(0, 2, 0, Want::Run(1)));
+    let (early, late) = (
+        world.lease_goal(0, 1, 0, Want::Run(1)),
+        world.lease_goal(0, 2, 0, Want::Run(1)),
+    );
     follow(&world, &mut leases, 1, &[late.clone(), early.clone()]);
     assert!(leases.record(early.lease).is_some());
     assert_eq!(leases.refused()[&late.lease].1, RefusalReason::Taken);
@@ -129,7 +90,10 @@ fn refused(
     standing(&mut known);
     let asked = world.changed_goal(0, 1, 0, change);
     let goal = goal(1, vec![asked.clone()]);
-    let decision = world.empty().decide_goal(world.broker(0), &goal, &known, at(1)).unwrap();
+    let decision = world
+        .empty()
+        .decide_goal(world.broker(0), &goal, &known, at(1))
+        .unwrap();
     assert!(decision.changes.is_empty(), "it was taken");
     let refusal = decision.notes.into_iter().find_map(|note| match note {
         Note::Refused(_, lease, reason) if lease == asked.lease => Some(reason),
@@ -146,7 +110,10 @@ fn is_bad(reason: &RefusalReason) -> bool {
 fn each_thing_that_does_not_fit_is_refused_with_its_reason() {
     let nothing = |_: &mut Standing<'_>| ();
     assert_eq!(
-        refused(|order, _| order.terms = protocol::ids::Digest::of(b"old"), nothing),
+        refused(
+            |order, _| order.terms = protocol::ids::Digest::of(b"old"),
+            nothing
+        ),
         RefusalReason::BadOrder(Detail::cut("the broker's match is not of this order"))
     );
     let other_terms = |order: &mut Order, award: &mut Award| {
@@ -154,13 +121,31 @@ fn each_thing_that_does_not_fit_is_refused_with_its_reason() {
         award.offer.1 = order.terms;
     };
     assert_eq!(refused(other_terms, nothing), RefusalReason::OfferChanged);
-    assert!(is_bad(&refused(|_, award| award.host = HostId::from_bytes([5; 32]), nothing)));
-    assert!(is_bad(&refused(|_, award| award.prices.compute = PricePerHour(1), nothing)));
-    assert!(is_bad(&refused(|_, award| award.lease = LeaseId::from_bytes([5; 16]), nothing)));
-    assert!(is_bad(&refused(|order, _| order.disk = Bytes::from_gb(101), nothing)));
+    assert!(is_bad(&refused(
+        |_, award| award.host = HostId::from_bytes([5; 32]),
+        nothing
+    )));
+    assert!(is_bad(&refused(
+        |_, award| award.prices.compute = PricePerHour(1),
+        nothing
+    )));
+    assert!(is_bad(&refused(
+        |_, award| award.lease = LeaseId::from_bytes([5; 16]),
+        nothing
+    )));
+    assert!(is_bad(&refused(
+        |order, _| order.disk = Bytes::from_gb(101),
+        nothing
+    )));
     let same = |_: &mut Order, _: &mut Award| ();
-    assert_eq!(refused(same, |known| known.draining = true), RefusalReason::Draining);
-    assert_eq!(refused(same, |known| known.disk_free = Bytes::from_gb(9)), RefusalReason::DiskFull);
+    assert_eq!(
+        refused(same, |known| known.draining = true),
+        RefusalReason::Draining
+    );
+    assert_eq!(
+        refused(same, |known| known.disk_free = Bytes::from_gb(9)),
+        RefusalReason::DiskFull
+    );
     assert_eq!(
         refused(same, |known| known.engine = Err("gone".to_owned())),
         RefusalReason::EngineDown(Detail::cut("gone"))
@@ -173,8 +158,10 @@ fn an_award_of_another_broker_and_a_stale_order_are_refused() {
     let honest = world.lease_goal(0, 1, 0, Want::Run(1));
     let asked = goal(1, vec![honest.clone()]);
     // Two minutes after it was signed the order asks for nothing any more.
-    let decision =
-        world.empty().decide_goal(world.broker(0), &asked, &world.standing(), at(120)).unwrap();
+    let decision = world
+        .empty()
+        .decide_goal(world.broker(0), &asked, &world.standing(), at(120))
+        .unwrap();
     assert!(decision.changes.is_empty());
     // The same order and lease, awarded by a key that is not the sender's.
     let sender = world.broker(0);
@@ -182,7 +169,10 @@ fn an_award_of_another_broker_and_a_stale_order_are_refused() {
     assert_ne!(public(&world.brokers[0]), sender.into());
     let forged = world.changed_goal(0, 1, 0, |_, award| award.lease = honest.lease);
     let asked = goal(1, vec![forged]);
-    let decision = world.empty().decide_goal(sender, &asked, &world.standing(), at(1)).unwrap();
+    let decision = world
+        .empty()
+        .decide_goal(sender, &asked, &world.standing(), at(1))
+        .unwrap();
     assert!(decision.changes.is_empty());
 }
 
@@ -191,157 +181,8 @@ fn a_known_lease_outlives_its_orders_validity() {
     let world = World::new();
     let (leases, wanted) = running(&world);
     let again = goal(9, vec![wanted.clone()]);
-    let decision =
-        leases.decide_goal(world.broker(0), &again, &world.standing(), at(5_000)).unwrap();
+    let decision = leases
+        .decide_goal(world.broker(0), &again, &world.standing(), at(5_000))
+        .unwrap();
     assert!(decision.changes.is_empty() && decision.notes.len() == 1);
-}
-
-#[test]
-fn what_is_not_named_any_more_is_ended_and_other_brokers_leases_are_left_alone() {
-    let world = World::new();
-    let (mut leases, mine) = running(&world);
-    let theirs = world.lease_goal(1, 2, 1, Want::Run(1));
-    let asked = goal(1, vec![theirs.clone()]);
-    let decision =
-        leases.decide_goal(world.broker(1), &asked, &world.standing(), at(3)).unwrap();
-    leases.apply(&decision);
-    follow(&world, &mut leases, 2, &[]);
-    assert_eq!(record(&leases, mine.lease).want, Want::End);
-    assert_eq!(record(&leases, theirs.lease).want, Want::Run(1));
-    let containers = Containers::from([(mine.lease, runs(2)), (theirs.lease, runs(3))]);
-    let work = leases.work(&containers);
-    assert_eq!(work[&mine.lease], Work::Remove { grace: Seconds(10) });
-    assert_eq!(work[&theirs.lease], Work::Prepare);
-}
-
-#[test]
-fn stop_frees_the_resource_only_when_the_container_stopped_and_resume_takes_a_new_epoch() {
-    let world = World::new();
-    let (mut leases, wanted) = running(&world);
-    follow(&world, &mut leases, 2, &with(Want::Stop, &wanted));
-    let containers = Containers::from([(wanted.lease, runs(2))]);
-    assert_eq!(leases.work(&containers)[&wanted.lease], Work::Stop { grace: Seconds(10) });
-    assert_eq!(record(&leases, wanted.lease).state.held().len(), 1);
-    see(&mut leases, &Containers::from([(wanted.lease, exited(0, 2, 12))]), 15);
-    let stopped = record(&leases, wanted.lease);
-    assert!(matches!(stopped.state, State::Stopped { run: 1, reason: StopReason::Asked, .. }));
-    assert_eq!(stopped.running(), Millis(10_000));
-    follow(&world, &mut leases, 3, &with(Want::Run(2), &wanted));
-    let resumed = record(&leases, wanted.lease);
-    let State::Preparing { run: 2, held, .. } = &resumed.state else { panic!("not preparing") };
-    // The clock has not moved in this test; the epoch has.
-    assert_eq!(held[0].epoch, START + 1_001);
-    // The container that ended in the first run is started again, and does not count as this run's end.
-    see(&mut leases, &Containers::from([(wanted.lease, exited(0, 2, 12))]), 16);
-    assert_eq!(record(&leases, wanted.lease).state.run(), 2);
-    assert_eq!(leases.work(&Containers::new())[&wanted.lease], Work::Prepare);
-}
-
-#[test]
-fn a_resource_taken_meanwhile_fails_the_resume() {
-    let world = World::new();
-    let (mut leases, wanted) = running(&world);
-    see(&mut leases, &Containers::from([(wanted.lease, exited(3, 2, 5))]), 6);
-    let reason = StopReason::Exited(3);
-    assert!(matches!(&record(&leases, wanted.lease).state, State::Stopped { reason: r, .. } if *r == reason));
-    let other = world.lease_goal(0, 2, 0, Want::Run(1));
-    follow(&world, &mut leases, 2, &[wanted.clone(), other.clone()]);
-    assert!(leases.record(other.lease).is_some());
-    let both = vec![LeaseGoal { want: Want::Run(2), ..wanted.clone() }, other];
-    follow(&world, &mut leases, 3, &both);
-    let (_, reports) = leases.decide_reports(&[wanted.lease], &Stages::new(), at(7));
-    assert_eq!(reports[0].state, ContainerState::Stopped(StopReason::ResourceTaken));
-    assert_eq!(reports[0].run, 2);
-}
-
-#[test]
-fn a_program_that_ended_is_not_started_by_the_same_goal() {
-    let world = World::new();
-    let (mut leases, wanted) = running(&world);
-    let gone = Containers::from([(wanted.lease, exited(0, 2, 4))]);
-    see(&mut leases, &gone, 5);
-    follow(&world, &mut leases, 2, std::slice::from_ref(&wanted));
-    assert!(leases.work(&gone).is_empty());
-}
-
-#[test]
-fn a_vanished_container_is_gone_and_frees_its_resource() {
-    let world = World::new();
-    let (mut leases, wanted) = running(&world);
-    see(&mut leases, &Containers::new(), 5);
-    assert!(matches!(record(&leases, wanted.lease).state, State::Gone { .. }));
-    assert!(leases.capacity().holder(&world.offers[0].offer.share.resources[0]).is_none());
-    let (_, reports) = leases.decide_reports(&[wanted.lease], &Stages::new(), at(6));
-    assert_eq!(reports[0].state, ContainerState::Gone);
-}
-
-#[test]
-fn a_failed_start_says_where_and_frees_the_resource() {
-    let world = World::new();
-    let mut leases = world.empty();
-    let wanted = world.lease_goal(0, 1, 0, Want::Run(1));
-    follow(&world, &mut leases, 1, std::slice::from_ref(&wanted));
-    let problem = Problem {
-        stage: Stage::Pulling,
-        kind: ProblemKind::ImageUnknown,
-        detail: Detail::cut("no such image"),
-    };
-    let decision = leases.decide_outcome(wanted.lease, &Outcome::Problem(problem.clone()), at(3));
-    leases.apply(&decision);
-    assert!(record(&leases, wanted.lease).state.held().is_empty());
-    let (_, reports) = leases.decide_reports(&[wanted.lease], &Stages::new(), at(4));
-    assert_eq!(reports[0].state, ContainerState::Failed(problem));
-    assert!(leases.work(&Containers::new()).is_empty());
-}
-
-#[test]
-fn an_unknown_lease_is_gone_and_a_lease_is_forgotten_a_week_after_its_end() {
-    let world = World::new();
-    let mut leases = world.empty();
-    let wanted = world.lease_goal(0, 1, 0, Want::Stop);
-    follow(&world, &mut leases, 1, std::slice::from_ref(&wanted));
-    assert!(leases.unknown().contains_key(&wanted.lease) && leases.records().is_empty());
-
-    let (mut leases, wanted) = running(&world);
-    let week = Seconds(604_800);
-    follow(&world, &mut leases, 2, &with(Want::End, &wanted));
-    leases.apply(&leases.decide_outcome(wanted.lease, &Outcome::Removed, at(10)));
-    assert!(leases.forgettable(week, at(604_811).wall).is_empty(), "the broker still asks");
-    follow(&world, &mut leases, 3, &[]);
-    assert!(leases.forgettable(week, at(604_809).wall).is_empty());
-    let old = leases.forgettable(week, at(604_810).wall);
-    assert_eq!(old, [wanted.lease]);
-    leases.apply(&Decision { changes: vec![Change::Forgotten(old[0])], notes: Vec::new() });
-    assert!(leases.records().is_empty());
-}
-
-#[test]
-fn the_host_ends_an_overdue_lease_when_its_broker_is_silent() {
-    let world = World::new();
-    let mut leases = world.empty();
-    let wanted = world.changed_goal(0, 1, 0, |order, _| order.duration_max = Some(Seconds(100)));
-    follow(&world, &mut leases, 1, std::slice::from_ref(&wanted));
-    leases.apply(&leases.decide_outcome(wanted.lease, &Outcome::Started(at(2).wall), at(2)));
-    let container = Containers::from([(wanted.lease, runs(2))]);
-    see(&mut leases, &container, 161);
-    assert!(leases.work(&container).is_empty());
-    see(&mut leases, &container, 162);
-    assert_eq!(leases.work(&container)[&wanted.lease], Work::Stop { grace: Seconds(10) });
-    see(&mut leases, &Containers::from([(wanted.lease, exited(0, 2, 163))]), 164);
-    let state = &record(&leases, wanted.lease).state;
-    assert!(matches!(state, State::Stopped { reason: StopReason::Asked, .. }));
-}
-
-#[test]
-fn report_numbers_rise_even_when_the_journal_was_lost() {
-    let world = World::new();
-    let (mut leases, wanted) = running(&world);
-    let mut last = 0;
-    for second in [10, 10, 5] {
-        let (changes, reports) = leases.decide_reports(&[wanted.lease], &Stages::new(), at(second));
-        leases.apply(&Decision { changes, notes: Vec::new() });
-        assert!(reports[0].sequence > last);
-        last = reports[0].sequence;
-    }
-    assert!(last >= START + 10_000);
 }

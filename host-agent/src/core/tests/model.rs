@@ -2,82 +2,18 @@
 //! dies anywhere, work that fails in the middle, programs that end by themselves. Never do two containers
 //! run on one resource, and in the end the containers are what the brokers want.
 
+mod steps;
+
 use super::{START, World, at, goal};
 use crate::core::lease::State;
 use crate::core::leases::{Change, Decision, Leases};
 use crate::core::reconcile::{Containers, Observed, Outcome, Work};
 use proptest::prelude::*;
 use protocol::ids::LeaseId;
-use protocol::lease::{Detail, Goal, LeaseGoal, Problem, ProblemKind, Stage, Want};
+use protocol::lease::{Detail, Goal, Problem, ProblemKind, Stage, Want};
 use protocol::units::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// What can happen. Numbers choose among what there is.
-#[derive(Debug, Clone)]
-enum Step {
-    Order { broker: usize, offer: usize },
-    Want { lease: usize, change: WantChange },
-    Deliver { broker: usize },
-    DeliverOld { broker: usize, goal: usize },
-    BeginWork,
-    EndWork { lease: usize, how: WorkEnd },
-    BeginSight,
-    EndSight,
-    Exit { lease: usize },
-    Vanish { lease: usize },
-    Kill { effects: bool },
-    Wait { seconds: u64 },
-}
-
-#[derive(Debug, Clone, Copy)]
-enum WantChange {
-    Stop,
-    Resume,
-    End,
-    Drop,
-}
-
-#[derive(Debug, Clone, Copy)]
-enum WorkEnd {
-    Well,
-    Broken { halfway: bool },
-    Problem,
-}
-
-fn step() -> impl Strategy<Value = Step> {
-    let number = 0_usize..8;
-    let want = prop_oneof![
-        Just(WantChange::Stop),
-        Just(WantChange::Resume),
-        Just(WantChange::End),
-        Just(WantChange::Drop)
-    ];
-    let end = prop_oneof![
-        4 => Just(WorkEnd::Well),
-        1 => any::<bool>().prop_map(|halfway| WorkEnd::Broken { halfway }),
-        1 => Just(WorkEnd::Problem)
-    ];
-    prop_oneof![
-        2 => (0_usize..2, 0_usize..2).prop_map(|(broker, offer)| Step::Order { broker, offer }),
-        3 => (number.clone(), want).prop_map(|(lease, change)| Step::Want { lease, change }),
-        6 => (0_usize..2).prop_map(|broker| Step::Deliver { broker }),
-        1 => (0_usize..2, number.clone()).prop_map(|(broker, goal)| Step::DeliverOld { broker, goal }),
-        6 => Just(Step::BeginWork),
-        6 => (number.clone(), end).prop_map(|(lease, how)| Step::EndWork { lease, how }),
-        4 => Just(Step::BeginSight),
-        4 => Just(Step::EndSight),
-        2 => number.clone().prop_map(|lease| Step::Exit { lease }),
-        1 => number.prop_map(|lease| Step::Vanish { lease }),
-        1 => any::<bool>().prop_map(|effects| Step::Kill { effects }),
-        1 => (1_u64..20).prop_map(|seconds| Step::Wait { seconds }),
-    ]
-}
-
-struct BrokerModel {
-    sequence: u64,
-    wanted: BTreeMap<LeaseId, LeaseGoal>,
-    said: Vec<Goal>,
-}
+use steps::{BrokerModel, Step, WantChange, WorkEnd, nth, step};
 
 /// Everything at once: brokers, agent, journal, engine.
 struct Model {
@@ -103,7 +39,11 @@ struct Model {
 impl Model {
     fn new() -> Self {
         let world = World::new();
-        let broker = || BrokerModel { sequence: 0, wanted: BTreeMap::new(), said: Vec::new() };
+        let broker = || BrokerModel {
+            sequence: 0,
+            wanted: BTreeMap::new(),
+            said: Vec::new(),
+        };
         Self {
             leases: world.empty(),
             world,
@@ -131,7 +71,10 @@ impl Model {
                         let last = self.epochs.insert(held.resource.clone(), held.epoch);
                         let known = self.records.get(&record.lease);
                         let is_old = known.is_some_and(|known| known.state.held().contains(held));
-                        assert!(is_old || last.is_none_or(|last| held.epoch > last), "epoch used twice");
+                        assert!(
+                            is_old || last.is_none_or(|last| held.epoch > last),
+                            "epoch used twice"
+                        );
                     }
                     self.records.insert(record.lease, (**record).clone());
                 }
@@ -141,25 +84,20 @@ impl Model {
         self.leases.apply(decision);
     }
 
-    fn nth<T: Copy>(items: impl Iterator<Item = T>, number: usize) -> Option<T> {
-        let items: Vec<T> = items.collect();
-        if items.is_empty() { None } else { Some(items[number % items.len()]) }
-    }
-
     fn step(&mut self, step: &Step) {
         match *step {
             Step::Order { broker, offer } => self.order(broker, offer),
             Step::Want { lease, change } => self.want(lease, change),
             Step::Deliver { broker } => self.deliver(broker),
             Step::DeliverOld { broker, goal } => {
-                if let Some(index) = Self::nth(0..self.brokers[broker].said.len(), goal) {
+                if let Some(index) = nth(0..self.brokers[broker].said.len(), goal) {
                     let old = self.brokers[broker].said[index].clone();
                     self.hear(broker, &old);
                 }
             }
             Step::BeginWork => self.begin_work(),
             Step::EndWork { lease, how } => {
-                if let Some(lease) = Self::nth(self.jobs.keys().copied(), lease) {
+                if let Some(lease) = nth(self.jobs.keys().copied(), lease) {
                     self.end_work(lease, how);
                 }
             }
@@ -171,12 +109,12 @@ impl Model {
             }
             Step::EndSight => self.end_sight(),
             Step::Exit { lease } => {
-                if let Some(lease) = Self::nth(self.engine.keys().copied(), lease) {
+                if let Some(lease) = nth(self.engine.keys().copied(), lease) {
                     self.exit(lease, 3);
                 }
             }
             Step::Vanish { lease } => {
-                if let Some(lease) = Self::nth(self.engine.keys().copied(), lease) {
+                if let Some(lease) = nth(self.engine.keys().copied(), lease) {
                     self.engine.remove(&lease);
                 }
             }
@@ -189,24 +127,39 @@ impl Model {
         // An order is young when it is first heard.
         if self.orders < 6 && self.second < 100 {
             self.orders += 1;
-            let wanted = self.world.lease_goal(broker, self.orders, offer, Want::Run(1));
+            let wanted = self
+                .world
+                .lease_goal(broker, self.orders, offer, Want::Run(1));
             self.offer_of.insert(wanted.lease, offer);
             self.brokers[broker].wanted.insert(wanted.lease, wanted);
         }
     }
 
     fn want(&mut self, number: usize, change: WantChange) {
-        let all = self.brokers.iter().flat_map(|broker| broker.wanted.keys().copied());
-        let Some(lease) = Self::nth(all, number) else { return };
+        let all = self
+            .brokers
+            .iter()
+            .flat_map(|broker| broker.wanted.keys().copied());
+        let Some(lease) = nth(all, number) else {
+            return;
+        };
         for broker in &mut self.brokers {
-            let Some(wanted) = broker.wanted.get_mut(&lease) else { continue };
-            let runs = self.records.get(&lease).map_or(0, |record| record.state.run());
+            let Some(wanted) = broker.wanted.get_mut(&lease) else {
+                continue;
+            };
+            let runs = self
+                .records
+                .get(&lease)
+                .map_or(0, |record| record.state.run());
             match (change, wanted.want) {
                 (WantChange::Drop, _) => drop(broker.wanted.remove(&lease)),
                 (WantChange::End, _) => wanted.want = Want::End,
                 (WantChange::Stop, Want::Run(_)) => wanted.want = Want::Stop,
-                (WantChange::Resume, Want::Stop | Want::Run(_)) => wanted.want = Want::Run(runs + 1),
-                (WantChange::Stop | WantChange::Resume, Want::End) | (WantChange::Stop, Want::Stop) => {}
+                (WantChange::Resume, Want::Stop | Want::Run(_)) => {
+                    wanted.want = Want::Run(runs + 1)
+                }
+                (WantChange::Stop | WantChange::Resume, Want::End)
+                | (WantChange::Stop, Want::Stop) => {}
             }
         }
     }
@@ -221,7 +174,9 @@ impl Model {
 
     fn hear(&mut self, broker: usize, goal: &Goal) {
         let (id, now) = (self.world.broker(broker), at(self.second));
-        let decided = self.leases.decide_goal(id, goal, &self.world.standing(), now);
+        let decided = self
+            .leases
+            .decide_goal(id, goal, &self.world.standing(), now);
         if let Ok(decision) = decided {
             self.record(&decision);
         }
@@ -242,7 +197,10 @@ impl Model {
         }
         let seen = self.begun - u64::from(self.sight.is_some());
         for (lease, work) in wanted {
-            let blind = self.blind_until.get(&lease).is_some_and(|until| *until > seen);
+            let blind = self
+                .blind_until
+                .get(&lease)
+                .is_some_and(|until| *until > seen);
             if !blind {
                 self.jobs.entry(lease).or_insert(work);
             }
@@ -250,7 +208,9 @@ impl Model {
     }
 
     fn end_work(&mut self, lease: LeaseId, how: WorkEnd) {
-        let Some(work) = self.jobs.remove(&lease) else { return };
+        let Some(work) = self.jobs.remove(&lease) else {
+            return;
+        };
         self.blind_until.insert(lease, self.begun + 1);
         let outcome = match (work, how) {
             (Work::Prepare, WorkEnd::Problem) => {
@@ -300,17 +260,33 @@ impl Model {
         if let Some(Observed::Running { started_at }) = self.engine.get(&lease).copied() {
             let finished_at = Timestamp(START + self.second * 1000);
             let out_of_memory = false;
-            let exited = Observed::Exited { code, out_of_memory, started_at, finished_at };
+            let exited = Observed::Exited {
+                code,
+                out_of_memory,
+                started_at,
+                finished_at,
+            };
             self.engine.insert(lease, exited);
         }
     }
 
     fn end_sight(&mut self) {
-        let Some((number, containers)) = self.sight.take() else { return };
-        let blind = self.blind_until.iter().filter(|(_, until)| **until > number);
-        let busy: BTreeSet<LeaseId> =
-            self.jobs.keys().chain(blind.map(|(lease, _)| lease)).copied().collect();
-        let decision = self.leases.decide_sight(&containers, &busy, at(self.second));
+        let Some((number, containers)) = self.sight.take() else {
+            return;
+        };
+        let blind = self
+            .blind_until
+            .iter()
+            .filter(|(_, until)| **until > number);
+        let busy: BTreeSet<LeaseId> = self
+            .jobs
+            .keys()
+            .chain(blind.map(|(lease, _)| lease))
+            .copied()
+            .collect();
+        let decision = self
+            .leases
+            .decide_sight(&containers, &busy, at(self.second));
         self.view = Some(containers);
         self.record(&decision);
     }
@@ -337,11 +313,17 @@ impl Model {
         for (lease, container) in &self.engine {
             if matches!(container, Observed::Running { .. }) {
                 let other = running.insert(self.offer_of[lease], lease);
-                assert!(other.is_none(), "{lease:?} and {other:?} run on one resource");
+                assert!(
+                    other.is_none(),
+                    "{lease:?} and {other:?} run on one resource"
+                );
             }
         }
         for record in self.leases.records().values() {
-            assert!(record.running().0 <= self.second * 1000, "a meter outran the clock");
+            assert!(
+                record.running().0 <= self.second * 1000,
+                "a meter outran the clock"
+            );
         }
     }
 
@@ -366,11 +348,19 @@ impl Model {
     fn check_settled(&self) {
         let mut wanted = BTreeMap::new();
         for broker in &self.brokers {
-            wanted.extend(broker.wanted.iter().map(|(lease, goal)| (*lease, goal.want)));
+            wanted.extend(
+                broker
+                    .wanted
+                    .iter()
+                    .map(|(lease, goal)| (*lease, goal.want)),
+            );
         }
         for lease in self.engine.keys() {
             let want = wanted.get(lease).copied();
-            assert!(want.is_some_and(|want| want != Want::End), "{lease:?} was to be gone: {want:?}");
+            assert!(
+                want.is_some_and(|want| want != Want::End),
+                "{lease:?} was to be gone: {want:?}"
+            );
         }
         for (lease, want) in wanted {
             let runs = matches!(self.engine.get(&lease), Some(Observed::Running { .. }));
@@ -391,8 +381,6 @@ impl Model {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
-
     #[test]
     fn any_order_of_events_ends_in_what_is_wanted(steps in prop::collection::vec(step(), 1..120)) {
         let mut model = Model::new();

@@ -1,0 +1,172 @@
+//! The owner's commands as an owner types them: what is printed, what is refused, which exit code.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use tempfile::TempDir;
+
+const BROKER: &str =
+    "/ip4/127.0.0.1/tcp/9/p2p/12D3KooWDpJ7As7BWAwRMfu1VU2WCqNjvq387JEYKDBj4kx6nXTN";
+const OTHER: &str =
+    "/ip4/127.0.0.1/udp/9/quic-v1/p2p/12D3KooWDpJ7As7BWAwRMfu1VU2WCqNjvq387JEYKDBj4kx6nXTN";
+
+/// A folder that is closed to others, not yet a host's.
+fn folder() -> TempDir {
+    let folder = TempDir::new().unwrap();
+    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o700)).unwrap();
+    folder
+}
+
+fn host(folder: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_feira-host"))
+        .args(arguments)
+        .arg("--data")
+        .arg(folder)
+        .env_remove("DOCKER_HOST")
+        .env("NO_COLOR", "1")
+        .output()
+        .unwrap()
+}
+
+#[track_caller]
+fn ends(output: &Output, code: i32) -> (String, String) {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(code), "stdout: {out}\nstderr: {err}");
+    (out, err)
+}
+
+/// A host that looks for its engine where there is none.
+fn without_engine() -> TempDir {
+    let folder = folder();
+    ends(&host(folder.path(), &["init"]), 0);
+    let file = folder.path().join("host.toml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, format!("engine = \"{}/none.sock\"\n{text}", folder.path().display()))
+        .unwrap();
+    folder
+}
+
+#[test]
+fn init_makes_a_host_and_can_be_run_again() {
+    let folder = folder();
+    let (first, note) = ends(&host(folder.path(), &["init", "--broker", BROKER]), 0);
+    assert!(first.starts_with("host      h-"), "{first}");
+    assert!(note.contains("Next: feira-host doctor --data"), "{note}");
+    let mode = |name: &str| {
+        std::fs::metadata(folder.path().join(name)).unwrap().permissions().mode() & 0o777
+    };
+    assert_eq!((mode("identity.key"), mode("host.toml")), (0o600, 0o600));
+    let before = std::fs::read_to_string(folder.path().join("host.toml")).unwrap();
+    let (second, _) = ends(&host(folder.path(), &["init", "--broker", BROKER]), 0);
+    assert_eq!(first.lines().next(), second.lines().next(), "another key was made");
+    assert!(second.contains("(kept"));
+    assert_eq!(std::fs::read_to_string(folder.path().join("host.toml")).unwrap(), before);
+    // Another address is added, and what was there stays.
+    ends(&host(folder.path(), &["init", "--broker", OTHER]), 0);
+    let after = std::fs::read_to_string(folder.path().join("host.toml")).unwrap();
+    assert!(after.contains(BROKER) && after.contains(OTHER));
+    let (json, _) = ends(&host(folder.path(), &["init", "--json"]), 0);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["schema"], "feira.host-init/1");
+    assert_eq!(json["brokers"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn a_broker_without_its_key_is_a_usage_error() {
+    let folder = folder();
+    let (_, err) = ends(&host(folder.path(), &["init", "--broker", "/ip4/127.0.0.1/tcp/9"]), 2);
+    assert!(err.contains("--broker"), "{err}");
+    ends(&host(folder.path(), &["lits"]), 2);
+    ends(&host(folder.path(), &["list"]), 2);
+    ends(&host(folder.path(), &["list", "--price", "free"]), 2);
+}
+
+#[test]
+fn a_mistake_in_the_settings_is_named_by_line_and_field() {
+    let folder = folder();
+    ends(&host(folder.path(), &["init"]), 0);
+    let file = folder.path().join("host.toml");
+    std::fs::write(&file, "brokers = []\nreport = 3\n").unwrap();
+    let (_, err) = ends(&host(folder.path(), &["run"]), 2);
+    assert!(err.contains("host.toml, line 2, field `report`: unknown field"), "{err}");
+    let (_, err) = ends(&host(folder.path(), &["status"]), 2);
+    assert!(err.contains("line 2"), "{err}");
+}
+
+#[test]
+fn a_key_that_others_may_read_is_refused_with_the_remedy() {
+    let folder = folder();
+    ends(&host(folder.path(), &["init"]), 0);
+    let key = folder.path().join("identity.key");
+    std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o644)).unwrap();
+    let (_, err) = ends(&host(folder.path(), &["run"]), 4);
+    assert!(err.contains("mode is 0644") && err.contains("chmod 0600"), "{err}");
+}
+
+#[test]
+fn without_a_host_the_way_to_one_is_said() {
+    let folder = folder();
+    for command in ["run", "status", "leases", "show-offer"] {
+        let (_, err) = ends(&host(folder.path(), &[command]), 3);
+        assert!(err.contains("feira-host init"), "{command}: {err}");
+    }
+}
+
+#[test]
+fn no_engine_is_said_with_the_remedy() {
+    let folder = without_engine();
+    for command in [&["run"][..], &["list", "--price", "0.35"]] {
+        let (_, err) = ends(&host(folder.path(), command), 8);
+        assert!(err.contains("no container engine answers"), "{err}");
+        assert!(err.contains("systemctl start docker"), "{err}");
+    }
+    let (out, _) = ends(&host(folder.path(), &["doctor"]), 1);
+    assert!(out.contains("fail  engine"), "{out}");
+    assert!(out.contains("not ready to list"), "{out}");
+    let (json, _) = ends(&host(folder.path(), &["doctor", "--json"]), 1);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let checks = json["checks"].as_array().unwrap();
+    let grade = |name: &str| {
+        checks.iter().find(|check| check["name"] == name).map(|check| check["grade"].clone())
+    };
+    assert_eq!(grade("key").unwrap(), "ok");
+    assert_eq!(grade("engine").unwrap(), "fail");
+    assert_eq!(grade("listing").unwrap(), "warn");
+}
+
+#[test]
+fn what_is_not_listed_or_not_running_is_said() {
+    let folder = without_engine();
+    let (_, err) = ends(&host(folder.path(), &["unlist"]), 3);
+    assert!(err.contains("not listed yet") && err.contains("feira-host list --price"), "{err}");
+    ends(&host(folder.path(), &["show-offer"]), 3);
+    let (_, err) = ends(&host(folder.path(), &["status"]), 8);
+    assert!(err.contains("no agent runs") && err.contains("feira-host run"), "{err}");
+    let (out, _) = ends(&host(folder.path(), &["leases"]), 0);
+    assert_eq!(out, "no leases\n");
+    let (out, _) = ends(&host(folder.path(), &["earnings"]), 0);
+    assert_eq!(out, "no brokers are set\n");
+    let (_, err) = ends(&host(folder.path(), &["status", "--json"]), 8);
+    let json: serde_json::Value = serde_json::from_str(&err).unwrap();
+    assert_eq!(json["exit_code"], 8);
+}
+
+#[test]
+fn an_unreachable_broker_is_a_failed_check_and_no_earnings() {
+    let folder = folder();
+    ends(&host(folder.path(), &["init", "--broker", BROKER]), 0);
+    let (out, _) = ends(&host(folder.path(), &["doctor"]), 1);
+    assert!(out.contains("fail  broker"), "{out}");
+    ends(&host(folder.path(), &["earnings"]), 8);
+}
+
+#[test]
+fn help_names_the_exit_codes_and_completions_are_printed() {
+    let help = Command::new(env!("CARGO_BIN_EXE_feira-host")).arg("--help").output().unwrap();
+    assert!(String::from_utf8_lossy(&help.stdout).contains("Exit codes"));
+    let folder = folder();
+    let (script, _) = ends(&host(folder.path(), &["completions", "bash"]), 0);
+    assert!(script.contains("complete -F"), "{script}");
+}
