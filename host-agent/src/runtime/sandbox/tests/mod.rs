@@ -170,6 +170,8 @@ prop_compose! {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2048))]
+
     #[test]
     fn no_job_and_no_image_can_break_a_predicate(spec in any_spec(), image in any_image()) {
         if let Ok(body) = container_body(&spec, &image, &engine(), host()) {
