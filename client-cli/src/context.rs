@@ -1,6 +1,7 @@
 //! What every command is given: settings and printer at once, key and brokers when it asks for them.
 
 use crate::Input;
+use crate::cache::Cache;
 use crate::clock;
 use crate::failure::{Code, Failure};
 use crate::names::{self, Match};
@@ -28,6 +29,8 @@ pub(crate) struct Context {
     pub printer: Printer,
     identity: OnceLock<Identity>,
     session: OnceCell<Session>,
+    /// The broker of one lease alone, when it was remembered.
+    near: OnceCell<Session>,
     input: Mutex<Option<Input>>,
 }
 
@@ -39,6 +42,7 @@ impl Context {
             printer,
             identity: OnceLock::new(),
             session: OnceCell::new(),
+            near: OnceCell::new(),
             input: Mutex::new(Some(input)),
         }
     }
@@ -68,6 +72,14 @@ impl Context {
             Session::start(self.identity()?, brokers, &self.printer).await
         };
         self.session.get_or_try_init(start).await
+    }
+
+    /// A session with this broker at least.
+    pub(crate) async fn session_with(&self, broker: BrokerId) -> Result<&Session, Failure> {
+        match self.near.get().filter(|near| near.broker(broker).is_some()) {
+            Some(near) => Ok(near),
+            None => self.session().await,
+        }
     }
 
     /// Standard input, for the one who reads all of it.
@@ -140,12 +152,54 @@ impl Context {
             self.printer.warn(failure.what());
         }
         leases.sort_by_key(|held| std::cmp::Reverse(held.view.ordered_at));
+        self.cache().remember(&leases);
         Ok(leases)
     }
 
-    /// The lease that was named, also one that is over.
+    /// The lease that was named, also one that is over. With several brokers the one that is remembered to
+    /// keep it is asked alone first, so that one that is down does not hold up the way into a container.
     pub(crate) async fn lease(&self, typed: &str) -> Result<Held, Failure> {
+        if self.session.get().is_none()
+            && self.settings.brokers.len() > 1
+            && let Some(held) = self.remembered(typed).await
+        {
+            return Ok(held);
+        }
         Ok(self.lease_and_match(typed).await?.0)
+    }
+
+    /// The open lease of exactly this name or id, if its broker is remembered and still says so.
+    async fn remembered(&self, typed: &str) -> Option<Held> {
+        let broker = self.cache().broker_of(typed)?;
+        let known = self
+            .settings
+            .brokers
+            .iter()
+            .find(|known| known.id == broker)?;
+        let alone = std::slice::from_ref(known);
+        let session = Session::try_all(self.identity().ok()?, alone).await.ok()?;
+        let near = self.near.get_or_init(|| async { session }).await;
+        let reply = near
+            .ask(broker, &BrokerRequest::Leases(LeaseScope::Open))
+            .await
+            .ok()?;
+        let BrokerReply::Leases(views) = reply else {
+            return None;
+        };
+        let held: Vec<Held> = views
+            .into_vec()
+            .into_iter()
+            .map(|view| Held { broker, view })
+            .collect();
+        match names::resolve(typed, &held) {
+            Ok((found, Match::Whole)) => Some(found.clone()),
+            Ok((_, Match::Beginning)) | Err(_) => None,
+        }
+    }
+
+    /// What is remembered between runs.
+    pub(crate) fn cache(&self) -> Cache {
+        Cache::in_folder(&self.settings.folders.cache)
     }
 
     /// The lease that was named, and how.
@@ -163,13 +217,20 @@ impl Context {
     /// A lease as it stands now.
     pub(crate) async fn refreshed(&self, held: &Held) -> Result<Held, Failure> {
         let request = BrokerRequest::Lease(held.view.id);
-        let reply = self.session().await?.ask(held.broker, &request).await?;
+        let reply = self
+            .session_with(held.broker)
+            .await?
+            .ask(held.broker, &request)
+            .await?;
         lease_of(held.broker, reply)
     }
 
     /// Closes what was opened.
     pub(crate) async fn close(&mut self) {
-        if let Some(session) = self.session.take() {
+        for session in [self.session.take(), self.near.take()]
+            .into_iter()
+            .flatten()
+        {
             session.close().await;
         }
     }

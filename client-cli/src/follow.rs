@@ -56,7 +56,7 @@ pub(crate) async fn follow(
     until: Until,
     mut heard: impl FnMut(&LeaseView),
 ) -> Result<Held, Failure> {
-    let session = context.session().await?;
+    let session = context.session_with(held.broker).await?;
     let mut now = held.clone();
     let mut silent_since: Option<Stopwatch> = None;
     loop {

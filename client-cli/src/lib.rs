@@ -11,6 +11,7 @@
 mod amounts;
 mod args;
 mod ask;
+mod cache;
 mod clock;
 mod commands;
 mod context;
@@ -101,6 +102,15 @@ impl Input {
         self.is_terminal
     }
 
+    /// Input from somebody who can be asked, if the talk's stream is a terminal too.
+    #[must_use]
+    pub fn terminal(reader: Box<dyn Read + Send>) -> Self {
+        Self {
+            reader,
+            is_terminal: true,
+        }
+    }
+
     /// One line, read byte by byte: what stands behind it is for whoever reads next.
     fn read_line(&mut self) -> io::Result<String> {
         let mut line = Vec::new();
@@ -125,6 +135,15 @@ impl Output {
         Self {
             writer,
             width: None,
+        }
+    }
+
+    /// Output to a terminal of this many columns.
+    #[must_use]
+    pub fn terminal(writer: Box<dyn Write + Send>, columns: usize) -> Self {
+        Self {
+            writer,
+            width: Some(columns),
         }
     }
 }
@@ -162,6 +181,12 @@ pub fn run(words: impl IntoIterator<Item = OsString>, surroundings: Surroundings
         Ok(arguments) => run_command(arguments, surroundings),
         Err(error) => explain(&words, surroundings, &error),
     }
+}
+
+/// As [`run`], and a fault of the program ends it in order: with exit code 70, and the terminal as it was.
+pub fn run_safely(words: impl IntoIterator<Item = OsString>, surroundings: Surroundings) -> Exit {
+    let whole = std::panic::AssertUnwindSafe(|| run(words, surroundings));
+    std::panic::catch_unwind(whole).unwrap_or(Exit::Bug)
 }
 
 fn run_command(arguments: Arguments, surroundings: Surroundings) -> Exit {

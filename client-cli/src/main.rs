@@ -3,5 +3,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    client_cli::run(std::env::args_os(), client_cli::Surroundings::of_process()).into()
+    client_cli::run_safely(std::env::args_os(), client_cli::Surroundings::of_process()).into()
 }

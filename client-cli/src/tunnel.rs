@@ -34,7 +34,7 @@ pub(crate) async fn open(
     held: &Held,
     purpose: Purpose,
 ) -> Result<Open, Failure> {
-    let node = context.session().await?.node();
+    let node = context.session_with(held.broker).await?.node();
     let host = PublicKey::from(held.view.host);
     node.connect(host, addresses(held), CONNECT)
         .await

@@ -189,14 +189,7 @@ pub(crate) fn lease_object(held: &Held, now: Timestamp) -> Object {
     let hourly = view.prices.all_in_hour(view.disk);
     let mut lines = vec![
         line("Name", format!("{} ({})", view.name, view.id)),
-        line(
-            "State",
-            format!(
-                "{} since {}",
-                phase_in_words(&view.phase),
-                clock_time(view.since)
-            ),
-        ),
+        line("State", state_in_words(view)),
         line(
             "Host",
             format!("{}, offer {}", view.host.short(), view.offer.short()),
@@ -237,6 +230,14 @@ pub(crate) fn lease_object(held: &Held, now: Timestamp) -> Object {
         id: view.id.to_string(),
         lines,
         json: lease_json(held, now),
+    }
+}
+
+fn state_in_words(view: &LeaseView) -> String {
+    let (word, since) = (view.phase.word(), clock_time(view.since));
+    match reason_in_words(&view.phase) {
+        Some(reason) => format!("{word} since {since}: {reason}"),
+        None => format!("{word} since {since}"),
     }
 }
 

@@ -4,8 +4,15 @@ use crate::amounts::{parse_duration, parse_variable};
 use protocol::job::Variable;
 use protocol::units::Seconds;
 
+const LEASE_FIELDS: &str = "\
+JSON: feira.lease/1: id name kind state reason since broker host offer order renter image gpus cpu_millicores
+ram_bytes disk_bytes price_usd_per_hour compute_usd_per_hour storage_usd_per_gb_month upload_usd_per_gb
+download_usd_per_gb fee_basis_points ordered_at started_at ends_by disk_until running_seconds max_seconds
+charged_usd held_usd budget_usd low_balance addresses";
+
 /// One lease.
 #[derive(Debug, clap::Args)]
+#[command(after_help = LEASE_FIELDS)]
 pub(crate) struct NameArgs {
     /// The lease's name or id, or at least four characters of its beginning
     pub name: String,
@@ -13,6 +20,7 @@ pub(crate) struct NameArgs {
 
 /// Of `feira ls`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "JSON: feira.leases/1: items as in feira show --help")]
 pub(crate) struct LsArgs {
     /// Also those that are over
     #[arg(short, long)]

@@ -115,11 +115,11 @@ async fn end(context: &Context, held: &Held) -> Result<(), Failure> {
     }
     let charged = now.view.charged.total();
     let how = if matches!(now.view.phase, Phase::Closed(_)) {
-        format!("ended, container and disk are gone; {charged} charged")
+        format!("ended: container and disk are gone, {charged} charged")
     } else {
-        format!("ended; {charged} charged so far, the host has still to say that it is gone")
+        format!("ended: {charged} charged so far, the host has still to say that it is gone")
     };
-    context.printer.done(&format!("{name} is {how}"));
+    context.printer.done(&format!("{name} {how}"));
     context.printer.hint(&format!("  feira receipt {name}"));
     Ok(())
 }
@@ -139,7 +139,7 @@ pub(crate) async fn command(
     )?;
     let request = BrokerRequest::Command(signed.signed().clone());
     let reply = context
-        .session()
+        .session_with(held.broker)
         .await?
         .ask(held.broker, &request)
         .await

@@ -34,7 +34,11 @@ pub(crate) async fn run(context: &Context, arguments: &ReceiptArgs) -> Result<Ex
 async fn show(context: &Context, name: &str, save: Option<&Path>) -> Result<Exit, Failure> {
     let held = context.lease(name).await?;
     let request = BrokerRequest::Receipt(held.view.id);
-    let reply = context.session().await?.ask(held.broker, &request).await?;
+    let reply = context
+        .session_with(held.broker)
+        .await?
+        .ask(held.broker, &request)
+        .await?;
     let BrokerReply::Receipt(signed) = reply else {
         return Err(unexpected(held.broker));
     };

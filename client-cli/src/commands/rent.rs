@@ -64,8 +64,18 @@ pub(crate) async fn run(context: &Context, arguments: &RentArgs) -> Result<Exit,
 
 /// What makes two command lines the same wish: not how the outcome is waited for or agreed to.
 fn wanted(arguments: &RentArgs) -> impl std::fmt::Debug {
-    let what = (&arguments.filter, &arguments.image, &arguments.command, &arguments.entrypoint);
-    let how = (arguments.budget, arguments.duration_max(), &arguments.name, &arguments.env);
+    let what = (
+        &arguments.filter,
+        &arguments.image,
+        &arguments.command,
+        &arguments.entrypoint,
+    );
+    let how = (
+        arguments.budget,
+        arguments.duration_max(),
+        &arguments.name,
+        &arguments.env,
+    );
     (what, how)
 }
 
@@ -171,7 +181,8 @@ async fn agree(
         return Ok(true);
     }
     context.printer.preview(&preview.object());
-    if ask::confirm(context, "\nSign and rent?")? {
+    context.printer.say("");
+    if ask::confirm(context, "Sign and rent?")? {
         Ok(true)
     } else {
         Err(ask::declined())

@@ -7,3 +7,4 @@ mod market;
 mod orders;
 mod program;
 mod registry;
+mod terminal;

@@ -21,6 +21,7 @@ pub(super) async fn finish(
     detach: bool,
 ) -> Result<Exit, Failure> {
     let Placed { held, pending } = placed;
+    context.cache().remember(std::slice::from_ref(&held));
     if detach {
         show(context, &held, None)?;
         pending.finish();
