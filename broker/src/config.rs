@@ -300,6 +300,16 @@ fn loopback(text: &str) -> Result<SocketAddr, Wrong> {
     Ok(address)
 }
 
+/// Whether `NO_COLOR` asks for text without colours.
+#[must_use]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this file is where the environment is read"
+)]
+pub fn is_colourless() -> bool {
+    std::env::var("NO_COLOR").is_ok_and(|value| !value.is_empty())
+}
+
 /// The filter of the log, from `FEIRA_LOG`, like `debug` or `broker=debug,info`.
 #[must_use]
 #[expect(

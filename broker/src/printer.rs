@@ -78,6 +78,16 @@ impl Printer {
     }
 }
 
+/// `1 event`, `2 events`.
+#[must_use]
+pub fn counted(count: u64, one: &str) -> String {
+    if count == 1 {
+        format!("1 {one}")
+    } else {
+        format!("{count} {one}s")
+    }
+}
+
 /// The lines of a table: one for the headings, one for each row, none folded.
 fn table(columns: &[(&str, Align)], rows: &[Vec<String>]) -> Vec<String> {
     let cell =

@@ -3,6 +3,7 @@
 use super::Place;
 use crate::clock::Stopwatch;
 use crate::exit::{Exit, Failure};
+use crate::printer::counted;
 use crate::store;
 use protocol::units::Bytes;
 use std::path::Path;
@@ -41,9 +42,9 @@ pub(super) fn backup(place: &Place, file: &Path) -> Result<Exit, Failure> {
         return Ok(Exit::Done);
     }
     place.printer.line(&format!(
-        "{}, {} events written to {} in {:.1} s; every event of the copy was read and its ledger adds up",
+        "{}, {} written to {} in {:.1} s; every event of the copy was read and its ledger adds up",
         Bytes(bytes),
-        report.last_event,
+        counted(report.last_event, "event"),
         file.display(),
         took.as_secs_f64()
     ));

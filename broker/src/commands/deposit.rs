@@ -5,8 +5,9 @@ use super::asking::unexpected;
 use crate::admin::wire::{AdminReply, AdminRequest, Deposit};
 use crate::args;
 use crate::exit::{Exit, Failure};
+use ed25519_dalek::VerifyingKey;
 use protocol::bounded::Text;
-use protocol::ids::DepositId;
+use protocol::ids::{DepositId, RenterId};
 use protocol::units::MicroUsd;
 
 /// Credits it once for each id.
@@ -14,6 +15,13 @@ pub(super) fn deposit(place: &Place, typed: args::Deposit) -> Result<Exit, Failu
     if typed.amount <= MicroUsd::ZERO {
         return Err(Failure::new(Exit::Usage, "a deposit is more than nothing")
             .help("give an amount in dollars, like 10 or 0.25"));
+    }
+    if !is_key(&typed.renter) {
+        let what = format!(
+            "{} is no renter's id: a letter of it is wrong",
+            typed.renter
+        );
+        return Err(Failure::new(Exit::Usage, what).help("copy it from what `feira init` printed"));
     }
     let memo = Text::new(typed.memo)
         .map_err(|error| Failure::new(Exit::Usage, format!("--memo: {error}")))?;
@@ -61,4 +69,9 @@ pub(super) fn deposit(place: &Place, typed: args::Deposit) -> Result<Exit, Failu
         "Its id is {id}; with --id {id} a repeat credits nothing more."
     ));
     Ok(Exit::Done)
+}
+
+/// About half of all mistyped ids are no point of the curve, and money would go where nobody can take it.
+fn is_key(renter: &RenterId) -> bool {
+    VerifyingKey::from_bytes(renter.as_bytes()).is_ok_and(|key| !key.is_weak())
 }

@@ -4,6 +4,7 @@ mod checks;
 
 use super::Place;
 use crate::exit::{Exit, Failure};
+use crate::printer::counted;
 use serde::Serialize;
 
 /// How good something is.
@@ -94,9 +95,13 @@ fn print(place: &Place, checks: &[Check]) {
             ));
         }
     }
-    let count = |grade| checks.iter().filter(|check| check.grade == grade).count();
+    let count = |grade| {
+        let found = checks.iter().filter(|check| check.grade == grade).count();
+        u64::try_from(found).unwrap_or(u64::MAX)
+    };
     let (ok, warn, fail) = (count(Grade::Ok), count(Grade::Warn), count(Grade::Fail));
-    place
-        .printer
-        .line(&format!("\n{ok} ok, {warn} warnings, {fail} failed"));
+    place.printer.line(&format!(
+        "\n{ok} ok, {}, {fail} failed",
+        counted(warn, "warning")
+    ));
 }

@@ -64,10 +64,14 @@ pub(super) fn init(place: &Place, init: &Init) -> Result<Exit, Failure> {
         );
         place.printer.note(&said);
     }
-    place.printer.note(&format!(
-        "Give an address to hosts (feira-host init --broker …) and renters (feira init --broker …). Next: {}",
-        place.command("run")
-    ));
+    let give = if addresses.is_empty() {
+        "Its addresses are known once it runs"
+    } else {
+        "Give an address to hosts (feira-host init --broker …) and renters (feira init --broker …)"
+    };
+    place
+        .printer
+        .note(&format!("{give}. Next: {}", place.command("run")));
     Ok(Exit::Done)
 }
 

@@ -4,6 +4,7 @@ use super::Place;
 use super::asking::unexpected;
 use crate::admin::wire::{AdminReply, AdminRequest, LedgerView};
 use crate::exit::{Exit, Failure};
+use crate::printer::counted;
 use crate::store;
 
 /// Adds up every entry, and fails when the books do not balance. The broker that runs is asked, so that its
@@ -56,7 +57,14 @@ fn print(place: &Place, view: &LedgerView, by: &str) {
         "the books do not balance"
     };
     place.printer.line(&format!(
-        "{verdict}: {} entries in {} events, {} accounts, sum {} (added up by {by})",
-        view.entries, view.last_event, view.accounts, view.sum_micro_usd
+        "{verdict}: {} in {}, {}, sum {} (added up by {by})",
+        if view.entries == 1 {
+            "1 entry".to_owned()
+        } else {
+            format!("{} entries", view.entries)
+        },
+        counted(view.last_event, "event"),
+        counted(view.accounts, "account"),
+        view.sum_micro_usd
     ));
 }

@@ -5,6 +5,7 @@ use super::asking::unexpected;
 use crate::admin::shown::local;
 use crate::admin::wire::{AdminReply, AdminRequest, Status};
 use crate::exit::{Exit, Failure};
+use crate::printer::counted;
 use protocol::units::BasisPoints;
 use std::collections::BTreeMap;
 
@@ -56,15 +57,15 @@ fn lines(status: &Status) -> Vec<(&'static str, String)> {
                 status.hosts, status.offers
             ),
         ),
-        ("leases", counted(&status.leases)),
+        ("leases", by_word(&status.leases)),
         ("renters", status.renters.to_string()),
-        ("journal", format!("{} events", status.last_event)),
-        ("refused", counted(&status.refusals)),
+        ("journal", counted(status.last_event, "event")),
+        ("refused", by_word(&status.refusals)),
     ]);
     lines
 }
 
-fn counted(counts: &BTreeMap<String, u64>) -> String {
+fn by_word(counts: &BTreeMap<String, u64>) -> String {
     let shown: Vec<String> = counts
         .iter()
         .filter(|(_, count)| **count > 0)

@@ -165,6 +165,12 @@ impl Said {
     }
 }
 
+/// The id of some renter.
+fn renter() -> String {
+    let key = ed25519_dalek::SigningKey::from_bytes(&[7; 32]);
+    RenterId::from_bytes(key.verifying_key().to_bytes()).to_string()
+}
+
 fn mode(path: &Path) -> u32 {
     fs::metadata(path).unwrap().permissions().mode() & 0o777
 }
@@ -235,7 +241,7 @@ fn a_broker_that_runs_answers_its_operator() {
     );
     assert!(typed.say(&["status"]).ok().out.contains("connections 0"));
 
-    let renter = RenterId::from_bytes([7; 32]).to_string();
+    let renter = renter();
     let id = protocol::ids::DepositId::from_bytes([9; 16]).to_string();
     for _ in 0..2 {
         typed
@@ -285,7 +291,7 @@ fn a_broker_that_runs_answers_its_operator() {
 #[test]
 fn a_kill_loses_nothing_that_was_answered() {
     let typed = Typed::made();
-    let renter = RenterId::from_bytes([7; 32]).to_string();
+    let renter = renter();
     let (running, _) = typed.run();
     typed.say(&["deposit", &renter, "3"]).ok();
     // The socket's file stays behind, as after a crash.
@@ -300,7 +306,7 @@ fn a_kill_loses_nothing_that_was_answered() {
 fn a_backup_is_whole_and_overwrites_nothing() {
     let typed = Typed::made();
     let (running, _) = typed.run();
-    let renter = RenterId::from_bytes([7; 32]).to_string();
+    let renter = renter();
     typed.say(&["deposit", &renter, "5"]).ok();
     let file = typed.data.join("copy.db");
     let file = file.to_str().unwrap();

@@ -8,6 +8,7 @@ use crate::clock::Clock;
 use crate::commands::Place;
 use crate::config::Config;
 use crate::ports::check_free;
+use crate::printer::counted;
 use crate::store;
 use protocol::ids::BrokerId;
 use protocol::net::{Identity, Multiaddr};
@@ -42,8 +43,10 @@ pub(super) fn all(place: &Place) -> Vec<Check> {
         Ok(status) => Check::ok(
             "running",
             format!(
-                "process {}, {} hosts, {} offers",
-                status.pid, status.hosts, status.offers
+                "process {}, {}, {}",
+                status.pid,
+                counted(status.hosts, "host"),
+                counted(status.offers, "offer")
             ),
         ),
         Err(check) => check,
@@ -78,8 +81,8 @@ fn journal(place: &Place) -> Vec<Check> {
     };
     let size = std::fs::metadata(place.folder.journal()).map_or(0, |metadata| metadata.len());
     let journal = format!(
-        "{} events, {}, read from the first to the last",
-        report.last_event,
+        "{}, {}, read from the first to the last",
+        counted(report.last_event, "event"),
         Bytes(size)
     );
     let ledger = if report.problems.is_empty() {
