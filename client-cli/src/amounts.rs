@@ -1,10 +1,10 @@
-//! Reads lengths of time and variables as they are typed.
+//! Reads lengths of time, sizes and variables as they are typed.
 //!
 //! Amounts of money read themselves (`protocol::units`).
 
 use protocol::bounded::Text;
 use protocol::job::Variable;
-use protocol::units::Seconds;
+use protocol::units::{BYTES_PER_GB, Bytes, Seconds};
 
 /// Why a typed value is not taken.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -12,6 +12,9 @@ pub(crate) enum AmountError {
     /// Not a length of time.
     #[error("a time is a number with s, m, h or d, like 90s, 30m, 1h30m or 3d")]
     Duration,
+    /// Not a size in gigabytes.
+    #[error("a size is gigabytes, more than 0 and at most 1000000, like 60 or 0.5")]
+    Gigabytes,
     /// Not a variable.
     #[error(
         "a variable is NAME=value; the name has letters, digits and _, and does not begin with a digit"
@@ -47,6 +50,33 @@ pub(crate) fn parse_duration(text: &str) -> Result<Seconds, AmountError> {
         return Err(AmountError::Duration);
     }
     Ok(Seconds(total))
+}
+
+/// Largest size that can be typed, in gigabytes: a petabyte.
+const GIGABYTES_MAX: u64 = 1_000_000;
+
+/// `60`, `0.5`: gigabytes of 10⁹ bytes, to the byte.
+pub(crate) fn parse_gigabytes(text: &str) -> Result<Bytes, AmountError> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
+    let is_digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    if !is_digits(whole) || !is_digits(fraction) || fraction.len() > 9 {
+        return Err(AmountError::Gigabytes);
+    }
+    let whole: u64 = whole.parse().map_err(|_| AmountError::Gigabytes)?;
+    let fraction: u64 = format!("{fraction:0<9}")
+        .parse()
+        .map_err(|_| AmountError::Gigabytes)?;
+    let bytes = Bytes(Bytes::from_gb(whole).0.saturating_add(fraction));
+    if bytes.0 == 0 || bytes > Bytes::from_gb(GIGABYTES_MAX) {
+        return Err(AmountError::Gigabytes);
+    }
+    Ok(bytes)
+}
+
+/// The same the other way: as few digits as say it exactly.
+pub(crate) fn in_gigabytes(size: Bytes) -> String {
+    let text = format!("{}.{:09}", size.gb(), size.0 % BYTES_PER_GB);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// `NAME=value`.
@@ -92,6 +122,38 @@ mod tests {
         ] {
             assert_eq!(parse_duration(wrong), Err(AmountError::Duration), "{wrong}");
         }
+    }
+
+    #[test]
+    fn sizes_are_gigabytes_to_the_byte() {
+        let right = [
+            ("60", 60_000_000_000),
+            ("0.1", 100_000_000),
+            ("1.000000001", 1_000_000_001),
+        ];
+        for (text, bytes) in right {
+            assert_eq!(parse_gigabytes(text), Ok(Bytes(bytes)), "{text}");
+            assert_eq!(in_gigabytes(Bytes(bytes)), text);
+        }
+        for wrong in [
+            "",
+            "0",
+            "0.0",
+            ".5",
+            "1.",
+            "-1",
+            "1e3",
+            "60GB",
+            "1.0000000001",
+            "1000001",
+        ] {
+            assert_eq!(
+                parse_gigabytes(wrong),
+                Err(AmountError::Gigabytes),
+                "{wrong}"
+            );
+        }
+        assert_eq!(in_gigabytes(Bytes::from_gb(100)), "100");
     }
 
     #[test]

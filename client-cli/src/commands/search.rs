@@ -34,7 +34,7 @@ Examples:
 
 All fields with their units: feira help fields
 
-JSON: feira.offers/1: id host brokers gpus gpu_name price_usd_per_hour priced_disk_gb compute_usd_per_hour
+JSON: feira.offers/1: id host brokers gpus gpu_name price_usd_per_hour priced_disk_bytes compute_usd_per_hour
 storage_usd_per_gb_month upload_usd_per_gb download_usd_per_gb cpu_millicores cpu_name architecture ram_bytes
 disk_max_bytes disk_enforced network max_seconds start_within_seconds system kernel engine runtime
 listed_at expires_at";

@@ -2,6 +2,7 @@
 //!
 //! Must not ask anybody anything: what was typed becomes a filter here, or a failure that says where.
 
+use crate::amounts::{in_gigabytes, parse_gigabytes};
 use crate::failure::{Code, Failure};
 use protocol::filter::{Comparison, Field, Filter, ParseError, ParseProblem, Term, ValueProblem};
 use protocol::units::{Bytes, PricePerHour};
@@ -37,8 +38,8 @@ pub(crate) struct FilterArgs {
     #[arg(long, value_name = "USD/H")]
     pub max_price: Option<PricePerHour>,
     /// Disk to rent, in GB [default: 10]
-    #[arg(long, value_name = "GB", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
-    pub disk: Option<u64>,
+    #[arg(long, value_name = "GB", value_parser = parse_gigabytes)]
+    pub disk: Option<Bytes>,
     /// Offers of this host only
     #[arg(long, value_name = "HOST")]
     pub host: Option<String>,
@@ -54,7 +55,7 @@ pub(super) struct Condition {
 impl FilterArgs {
     /// The disk to price with, and to rent.
     pub(crate) fn disk(&self) -> Bytes {
-        Bytes::from_gb(self.disk.unwrap_or(DISK_GB_DEFAULT))
+        self.disk.unwrap_or(Bytes::from_gb(DISK_GB_DEFAULT))
     }
 
     /// Whether nothing is asked.
@@ -135,17 +136,13 @@ impl FilterArgs {
     }
 
     fn disk_condition(&self) -> Result<Condition, Failure> {
-        let gigabytes = self.disk.unwrap_or(DISK_GB_DEFAULT);
+        let gigabytes = in_gigabytes(self.disk());
         let default = if self.disk.is_none() {
             " (default)"
         } else {
             ""
         };
-        let term = Term::compare(
-            Field::DiskSpace,
-            Comparison::AtLeast,
-            &gigabytes.to_string(),
-        );
+        let term = Term::compare(Field::DiskSpace, Comparison::AtLeast, &gigabytes);
         condition(format!("--disk {gigabytes}{default}"), term)
     }
 }

@@ -4,6 +4,7 @@
 
 use super::merge::{Candidate, Finding};
 use super::why::grouped;
+use crate::amounts::in_gigabytes;
 use crate::printer::{Column, Listing, Row};
 use crate::view::{cores_in_words, gpus_in_words, ram_in_words, rfc3339};
 use protocol::machine::{ContainerNetwork, Gpu};
@@ -56,7 +57,7 @@ pub(super) fn closing_lines(finding: &Finding, search: &Search) -> Vec<String> {
     };
     let price = format!(
         "{count} $/H is all-in with {} GB of disk.",
-        search.disk.gb()
+        in_gigabytes(search.disk)
     );
     let first = finding.candidates.first().map(|first| {
         format!(
@@ -126,7 +127,7 @@ fn offer_json(candidate: &Candidate, disk: Bytes) -> Value {
         "gpus": share.gpus.iter().map(gpu_json).collect::<Vec<_>>(),
         "gpu_name": share.gpus.first().map_or("none", |gpu| gpu.model.as_str()),
         "price_usd_per_hour": prices.all_in_hour(disk).decimal(),
-        "priced_disk_gb": disk.gb(),
+        "priced_disk_bytes": disk.0,
         "compute_usd_per_hour": prices.compute.amount().decimal(),
         "storage_usd_per_gb_month": prices.storage.amount().decimal(),
         "upload_usd_per_gb": prices.upload.amount().decimal(),
