@@ -5,4 +5,5 @@
 
 pub mod programs;
 pub mod proxy;
+pub mod renter;
 pub mod stage;

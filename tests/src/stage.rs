@@ -1,15 +1,16 @@
 //! A broker, hosts and renters as real processes under one temporary folder, ready within seconds.
 
-use crate::programs::{self, Said, program, run_within, signal, wait_for, wait_for_lines};
+use crate::programs::{Said, program, run_within, signal, wait_for, wait_for_lines};
+use crate::renter::Renter;
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 /// How long a program may take to be ready, on a machine with other work.
-const READY: Duration = Duration::from_secs(30);
+pub(crate) const READY: Duration = Duration::from_secs(30);
 /// How long one command may take.
-const COMMAND: Duration = Duration::from_secs(90);
+pub(crate) const COMMAND: Duration = Duration::from_secs(90);
 
 /// One temporary folder and the address of the engine.
 #[derive(Debug)]
@@ -82,14 +83,6 @@ pub struct Host {
     log: PathBuf,
     /// The process; none while it is down.
     pub running: Option<Running>,
-}
-
-/// A renter: its own XDG folders.
-#[derive(Debug)]
-pub struct Renter {
-    home: PathBuf,
-    /// Its id, `r-…`.
-    pub id: String,
 }
 
 /// A port that was free a moment ago.
@@ -324,99 +317,6 @@ impl Host {
     pub fn log(&self) -> String {
         std::fs::read_to_string(&self.log).unwrap_or_default()
     }
-}
-
-impl Renter {
-    /// `feira` with this renter's folders, ready to be given arguments.
-    #[must_use]
-    pub fn prepared(&self) -> Command {
-        let mut command = Command::new(program("feira"));
-        for (name, folder) in [
-            ("HOME", "home"),
-            ("XDG_CONFIG_HOME", "config"),
-            ("XDG_DATA_HOME", "data"),
-            ("XDG_STATE_HOME", "state"),
-            ("XDG_CACHE_HOME", "cache"),
-        ] {
-            command.env(name, self.home.join(folder));
-        }
-        command
-    }
-
-    /// Runs a command of the renter's.
-    #[track_caller]
-    pub fn feira(&self, arguments: &[&str]) -> Said {
-        run_within(self.prepared().args(arguments), COMMAND)
-    }
-
-    /// Waits until a search finds `count` offers.
-    ///
-    /// # Panics
-    /// When that takes too long.
-    #[track_caller]
-    pub fn wait_for_offers(&self, count: usize) {
-        wait_for(&format!("{count} offers"), READY, || {
-            let said = self.feira(&["search", "--json"]);
-            let found = (said.code == 0).then(|| said.json()["items"].as_array().map(Vec::len));
-            (found.flatten()? == count).then_some(())
-        });
-    }
-
-    /// Rents the cheapest offer for the demo image with this command, and waits until it runs.
-    #[track_caller]
-    pub fn rent(&self, name: &str, more: &[&str]) -> Said {
-        let image = format!("{}/feira-demo:1", programs::registry());
-        let mut arguments = vec![
-            "rent",
-            "--name",
-            name,
-            "--image",
-            &image,
-            "--yes",
-            "--max-price",
-            "5",
-            "--json",
-        ];
-        arguments.extend_from_slice(more);
-        if !more.contains(&"--budget") {
-            arguments.splice(1..1, ["--budget", "5"]);
-        }
-        self.feira(&arguments)
-    }
-
-    /// One lease as JSON.
-    #[track_caller]
-    #[must_use]
-    pub fn lease(&self, name: &str) -> serde_json::Value {
-        self.feira(&["show", name, "--json"]).ok().json()
-    }
-
-    /// Waits until a lease is in `phase`.
-    ///
-    /// # Panics
-    /// When that takes longer than `limit`.
-    #[track_caller]
-    pub fn wait_for_phase(&self, name: &str, phase: &str, limit: Duration) -> serde_json::Value {
-        wait_for(&format!("{name} to be {phase}"), limit, || {
-            let said = self.feira(&["show", name, "--json"]);
-            let lease = (said.code == 0).then(|| said.json())?;
-            (lease["state"] == phase).then_some(lease)
-        })
-    }
-}
-
-/// The ids of all containers of the host with this label, running or not.
-///
-/// # Panics
-/// When the engine's client cannot be run.
-#[must_use]
-pub fn containers_of_lease(lease: &str) -> Vec<String> {
-    let mut command = Command::new("docker");
-    command
-        .args(["ps", "-aq", "--no-trunc", "--filter"])
-        .arg(format!("label=feira.lease={lease}"));
-    let said = run_within(&mut command, COMMAND).ok();
-    said.out.lines().map(str::to_owned).collect()
 }
 
 #[track_caller]

@@ -3,7 +3,8 @@
 
 use feira_tests::programs::{program, registry, run_within, signal, wait_for};
 use feira_tests::proxy::Proxy;
-use feira_tests::stage::{Broker, Host, Renter, Stage, containers_of_lease};
+use feira_tests::renter::{Renter, containers_of_lease, micro_usd};
+use feira_tests::stage::{Broker, Host, Stage};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -11,14 +12,6 @@ use std::time::Duration;
 const SOON: Duration = Duration::from_secs(60);
 /// Moments of a start at which something is killed: from before the order arrives to after it runs.
 const MOMENTS_MS: [u64; 6] = [5, 40, 90, 180, 350, 900];
-
-fn amount(text: &serde_json::Value) -> i64 {
-    text.as_str()
-        .unwrap()
-        .parse::<protocol::units::MicroUsd>()
-        .unwrap()
-        .0
-}
 
 fn start_rent(renter: &Renter, name: &str) -> Child {
     let image = format!("{}/feira-demo:1", registry());
@@ -69,15 +62,9 @@ fn settle(stage: &str, broker: &Broker, renter: &Renter) {
         wait_for(&format!("{stage}: {id} to be gone"), SOON, || {
             containers_of_lease(id).is_empty().then_some(())
         });
-        charged += amount(&renter.lease(id)["charged_usd"]);
+        charged += micro_usd(&renter.wait_for_phase(id, "ended", SOON)["charged_usd"]);
     }
-    let balance = renter.feira(&["balance", "--json"]).ok().json();
-    assert_eq!(amount(&balance["held_usd"]), 0, "{stage}");
-    assert_eq!(
-        amount(&balance["available_usd"]),
-        1_000_000_000 - charged,
-        "{stage}"
-    );
+    assert_eq!(renter.balance(), (1_000_000_000 - charged, 0), "{stage}");
     broker.check_ledger();
 }
 
@@ -199,17 +186,17 @@ fn a_host_cut_off_for_a_moment_goes_on_and_for_long_is_not_billed() {
 
     proxy.cut();
     let _ = renter.wait_for_phase("cut", "unreachable", SOON);
-    let before = amount(&renter.lease("cut")["charged_usd"]);
+    let before = micro_usd(&renter.lease("cut")["charged_usd"]);
     std::thread::sleep(Duration::from_secs(20));
     assert_eq!(
-        amount(&renter.lease("cut")["charged_usd"]),
+        micro_usd(&renter.lease("cut")["charged_usd"]),
         before,
         "billed while unreachable"
     );
     proxy.heal();
     let _ = renter.wait_for_phase("cut", "running", SOON);
     // The twenty silent seconds (0.20 at 36 an hour) never come back.
-    let after = amount(&renter.lease("cut")["charged_usd"]);
+    let after = micro_usd(&renter.lease("cut")["charged_usd"]);
     assert!(after - before < 100_000, "{before} to {after}");
     drop(host);
     let _ = renter.feira(&["end", "cut", "--yes"]).ok();
@@ -224,8 +211,7 @@ fn a_host_that_never_accepts_loses_the_lease_and_costs_nothing() {
     let said = market.renter.rent("silent", &[]);
     signal(pid, "CONT");
     assert!([1, 8].contains(&said.code), "{said}");
-    let balance = market.renter.feira(&["balance", "--json"]).ok().json();
-    assert_eq!(amount(&balance["available_usd"]), 1_000_000_000);
+    assert_eq!(market.renter.balance(), (1_000_000_000, 0));
     settle("silent host", &market.broker, &market.renter);
 }
 

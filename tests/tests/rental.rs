@@ -1,17 +1,11 @@
 //! One rental from search to receipt, with the real programs and the real engine, as their users run them.
 
 use feira_tests::programs::{registry, run_with_input, wait_for};
-use feira_tests::stage::{Stage, containers_of_lease};
+use feira_tests::renter::{containers_of_lease, micro_usd};
+use feira_tests::stage::Stage;
 use std::time::Duration;
 
 const SOON: Duration = Duration::from_secs(30);
-
-fn micro_usd(text: &serde_json::Value) -> i64 {
-    let text = text
-        .as_str()
-        .unwrap_or_else(|| panic!("{text} is no amount"));
-    text.parse::<protocol::units::MicroUsd>().unwrap().0
-}
 
 #[test]
 fn a_stranger_rents_works_and_can_check_the_bill() {
@@ -69,6 +63,8 @@ fn a_stranger_rents_works_and_can_check_the_bill() {
         containers_of_lease(id).is_empty().then_some(())
     });
 
+    let _ = renter.wait_for_phase("first", "ended", SOON);
+
     // Logs survive the container.
     assert!(
         renter
@@ -92,9 +88,7 @@ fn a_stranger_rents_works_and_can_check_the_bill() {
     );
 
     // What the renter lost is what the host and the broker got.
-    let balance = renter.feira(&["balance", "--json"]).ok().json();
-    assert_eq!(micro_usd(&balance["available_usd"]), 10_000_000 - total);
-    assert_eq!(micro_usd(&balance["held_usd"]), 0);
+    assert_eq!(renter.balance(), (10_000_000 - total, 0));
     let earned = host.command(&["earnings", "--json"]).ok().json();
     let fee = micro_usd(&receipt["fee_usd"]);
     assert_eq!(fee, total * 300 / 10_000);
@@ -158,8 +152,7 @@ fn a_budget_ends_the_lease_by_itself_and_is_never_passed() {
         .json();
     let id = lease["id"].as_str().unwrap();
     let _ = renter.wait_for_phase("brief", "ended", Duration::from_secs(60));
-    let balance = renter.feira(&["balance", "--json"]).ok().json();
-    assert_eq!(micro_usd(&balance["available_usd"]), 99_000_000);
+    assert_eq!(renter.balance(), (99_000_000, 0));
     wait_for("the container to be gone", SOON, || {
         containers_of_lease(id).is_empty().then_some(())
     });
@@ -231,9 +224,7 @@ fn two_brokers_and_one_machine_start_one_lease() {
     assert_eq!(winners.len(), 1, "{codes:?}");
     let loser = 1 - winners[0];
     assert!([5, 7].contains(&codes[loser]), "{codes:?}");
-    let balance = renters[loser].feira(&["balance", "--json"]).ok().json();
-    assert_eq!(micro_usd(&balance["available_usd"]), 10_000_000);
-    assert_eq!(micro_usd(&balance["held_usd"]), 0);
+    assert_eq!(renters[loser].balance(), (10_000_000, 0));
     let _ = renters[winners[0]].feira(&["end", "race", "--yes"]).ok();
     first.check_ledger();
     second.check_ledger();

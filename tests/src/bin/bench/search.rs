@@ -5,7 +5,8 @@
 
 use std::time::{Duration, UNIX_EPOCH};
 
-use feira_tests::stage::{Broker, Renter, Stage};
+use feira_tests::renter::Renter;
+use feira_tests::stage::{Broker, Stage};
 use protocol::bounded::List;
 use protocol::filter::Filter;
 use protocol::ids::{BrokerId, PublicKey};

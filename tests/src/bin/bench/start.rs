@@ -9,7 +9,8 @@ use std::process::Command;
 use std::time::{Duration, SystemTime};
 
 use feira_tests::programs::{self, run_within};
-use feira_tests::stage::{Renter, Stage, containers_of_lease};
+use feira_tests::renter::{Renter, containers_of_lease};
+use feira_tests::stage::Stage;
 
 use crate::report::Row;
 use crate::rounds::{by_turns, median};
