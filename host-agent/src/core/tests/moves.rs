@@ -287,3 +287,22 @@ fn report_numbers_rise_even_when_the_journal_was_lost() {
     }
     assert!(last >= START + 10_000);
 }
+
+#[test]
+fn an_agent_that_died_in_a_resume_does_not_start_the_same_run_twice() {
+    let world = World::new();
+    let (mut leases, wanted) = running(&world);
+    see(&mut leases, &Containers::from([(wanted.lease, exited(3, 2, 5))]), 6);
+    follow(&world, &mut leases, 2, &with(Want::Run(2), &wanted));
+    // The container was started at second 7 and ended at second 9; the agent saw neither.
+    see(&mut leases, &Containers::from([(wanted.lease, exited(4, 7, 9))]), 20);
+    let state = &record(&leases, wanted.lease).state;
+    let ended = State::Stopped {
+        run: 2,
+        reason: StopReason::Exited(4),
+        started_before: Some(Timestamp(START + 7_000)),
+    };
+    assert_eq!(*state, ended);
+    // Three seconds of the first run, two of the second.
+    assert_eq!(record(&leases, wanted.lease).running(), Millis(5_000));
+}
