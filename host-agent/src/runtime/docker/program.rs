@@ -5,6 +5,7 @@
 //! another program than itself: a few milliseconds, and no call to the engine.
 
 use std::fs;
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
 
@@ -80,16 +81,21 @@ fn program_of(init: i64) -> Program {
     let Some(child) = children.split_whitespace().next() else {
         return Program::Awaited;
     };
-    let executable = |process: &str| {
-        let file = fs::metadata(format!("/proc/{process}/exe")).ok()?;
-        Some((file.dev(), file.ino()))
-    };
     match (executable(child), executable(&init.to_string())) {
-        (Some(child), Some(init)) if child != init => Program::Running,
+        (Ok(child), Ok(init)) if child != init => Program::Running,
+        (Err(error), _) | (_, Err(error)) if error.kind() == io::ErrorKind::PermissionDenied => {
+            Program::Unseen
+        }
         // The child still is the init that it was forked from, or is gone again.
-        (Some(_), Some(_)) | (None, _) => Program::Awaited,
-        (Some(_), None) => Program::Ended,
+        (Ok(_) | Err(_), Ok(_)) => Program::Awaited,
+        (Ok(_) | Err(_), Err(_)) => Program::Ended,
     }
+}
+
+/// Device and inode of what a process runs.
+fn executable(process: &str) -> io::Result<(u64, u64)> {
+    let file = fs::metadata(format!("/proc/{process}/exe"))?;
+    Ok((file.dev(), file.ino()))
 }
 
 /// A container that ended already is a problem only if its init could not run its program.
@@ -138,4 +144,34 @@ fn started_at(found: &ContainerInspectResponse) -> Result<StartedAt, Problem> {
             "the engine did not say when it started",
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Command, Stdio};
+
+    #[test]
+    fn a_child_that_is_another_program_runs_and_a_process_that_is_gone_has_ended() {
+        let script = "sleep 5; true";
+        let mut shell = Command::new("sh")
+            .args(["-c", script])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let init = i64::from(shell.id());
+        let mut seen = Program::Awaited;
+        for _ in 0..2000 {
+            seen = program_of(init);
+            if seen != Program::Awaited {
+                break;
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+        assert_eq!(seen, Program::Running);
+        shell.kill().unwrap();
+        shell.wait().unwrap();
+        assert_eq!(program_of(init), Program::Ended);
+    }
 }

@@ -48,7 +48,7 @@ fn every_mount_in_memory_is_bounded(body: &Body) -> bool {
         && mounts.contains_key("/run")
         && mounts.into_iter().all(|(path, options)| {
             path.starts_with('/')
-                && !path.contains("..")
+                && !path.split('/').any(|part| part == "..")
                 && !["/proc", "/sys", "/dev"]
                     .iter()
                     .any(|root| paths::is_within(&path, root))
