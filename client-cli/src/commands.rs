@@ -31,7 +31,10 @@ pub(crate) fn run(context: &mut Context, command: &Command) -> Result<Exit, Fail
     if let Some(filter) = &context.settings.log {
         start_log(filter)?;
     }
-    let runtime = tokio::runtime::Builder::new_current_thread()
+    // The network has a thread of its own: a reader that is slow to take the answer, and a person who is slow
+    // to give one, must not cost the connection.
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
         .enable_all()
         .build()
         .map_err(|error| Failure::new(Code::Bug, format!("no runtime: {error}")))?;

@@ -28,7 +28,7 @@ pub(crate) struct RentArgs {
     #[arg(long)]
     pub image: String,
     /// Most that the lease may cost in all; it ends by itself there
-    #[arg(long, value_name = "USD")]
+    #[arg(long, value_name = "USD", allow_negative_numbers = true)]
     pub budget: Option<MicroUsd>,
     /// Longest time to run, in hours; it ends by itself then
     #[arg(long, value_name = "HOURS", conflicts_with = "duration")]

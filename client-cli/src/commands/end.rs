@@ -34,8 +34,18 @@ pub(crate) async fn run(context: &Context, arguments: &EndArgs) -> Result<Exit, 
         return Ok(Exit::Done);
     }
     agree(context, arguments, &leases)?;
+    let mut closing = Vec::new();
     for (held, _) in &leases {
-        end(context, held).await?;
+        if matches!(held.view.phase, Phase::Closed(_)) {
+            context
+                .printer
+                .say(&format!("{} is over already", held.view.name));
+        } else {
+            closing.push(command(context, held, LeaseAction::End).await?);
+        }
+    }
+    for held in &closing {
+        see_gone(context, held).await?;
     }
     Ok(Exit::Done)
 }
@@ -97,18 +107,14 @@ fn agree(context: &Context, arguments: &EndArgs, leases: &[(Held, Match)]) -> Re
     }
 }
 
-async fn end(context: &Context, held: &Held) -> Result<(), Failure> {
-    let name = &held.view.name;
-    if let Phase::Closed(_) = held.view.phase {
-        context.printer.say(&format!("{name} is over already"));
-        return Ok(());
-    }
-    let closing = command(context, held, LeaseAction::End).await?;
-    let gone = follow(context, &closing, Until::Gone, |_| ());
-    // The host settles its last seconds when the container is gone; the end itself does not wait for it.
+/// Waits for the host to say that all is gone. It settles its last seconds with that; the end itself does not
+/// wait for it.
+async fn see_gone(context: &Context, closing: &Held) -> Result<(), Failure> {
+    let name = &closing.view.name;
+    let gone = follow(context, closing, Until::Gone, |_| ());
     let now = match tokio::time::timeout(GONE_WITHIN, gone).await {
         Ok(now) => now?,
-        Err(_) => closing,
+        Err(_) => closing.clone(),
     };
     if !context.printer.format().is_for_people() {
         return context.printer.object(&lease_object(&now, context.now()));

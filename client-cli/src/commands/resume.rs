@@ -5,18 +5,14 @@ use crate::commands::end::command;
 use crate::commands::rent::watch_start;
 use crate::context::Context;
 use crate::exit::Exit;
-use crate::failure::{Code, Failure, problem_in_words};
+use crate::failure::Failure;
 use crate::view::lease_object;
-use protocol::lease::{PauseCause, Phase};
 use protocol::order::LeaseAction;
 
 /// Runs the command.
 pub(crate) async fn run(context: &Context, arguments: &ResumeArgs) -> Result<Exit, Failure> {
     let held = context.lease(&arguments.name).await?;
     let now = command(context, &held, LeaseAction::Resume).await?;
-    if let Phase::Paused(PauseCause::ResumeFailed(problem)) = &now.view.phase {
-        return Err(Failure::new(Code::StartFailed, problem_in_words(problem)));
-    }
     if arguments.detach {
         let name = &now.view.name;
         if context.printer.format().is_for_people() {

@@ -4,11 +4,11 @@ use super::place::Placed;
 use crate::commands::end::command;
 use crate::context::Context;
 use crate::exit::Exit;
-use crate::failure::{Code, Failure};
+use crate::failure::{Code, Failure, problem_in_words};
 use crate::follow::{Until, follow};
 use crate::stages::{Stages, in_seconds};
 use crate::view::{Held, lease_object, phase_in_words};
-use protocol::lease::Phase;
+use protocol::lease::{PauseCause, Phase, Problem};
 use protocol::order::LeaseAction;
 use protocol::units::Millis;
 use std::cell::RefCell;
@@ -72,6 +72,7 @@ pub(crate) async fn watch_start(context: &Context, held: &Held) -> Result<Exit, 
     let now = outcome?;
     match &now.view.phase {
         Phase::Closing(cause) | Phase::Closed(cause) => return Err(Failure::of_end(cause)),
+        Phase::Paused(PauseCause::ResumeFailed(problem)) => return Err(not_resumed(&now, problem)),
         Phase::Paused(_) => context.printer.warn(&format!(
             "{} started and is {}; its disk is kept and billed",
             now.view.name,
@@ -81,6 +82,17 @@ pub(crate) async fn watch_start(context: &Context, held: &Held) -> Result<Exit, 
     }
     show(context, &now, Some(took))?;
     Ok(Exit::Done)
+}
+
+/// A stopped lease that could not be started again; its disk is still there.
+fn not_resumed(held: &Held, problem: &Problem) -> Failure {
+    let name = &held.view.name;
+    Failure::new(
+        Code::StartFailed,
+        format!("not started again: {}", problem_in_words(problem)),
+    )
+    .help(format!("its disk is kept; try again: feira resume {name}"))
+    .help(format!("or delete it: feira end {name}"))
 }
 
 /// Ends a lease whose start was interrupted twice.
