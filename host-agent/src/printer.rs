@@ -3,7 +3,7 @@
 //! Must not decide what is said. A reader that has gone away (a closed pipe) is not a failure.
 
 use crate::exit::Failure;
-use protocol::units::Timestamp;
+use protocol::units::{MicroUsd, Timestamp};
 use serde::Serialize;
 use std::io::Write;
 use unicode_width::UnicodeWidthStr;
@@ -88,6 +88,14 @@ pub fn rfc3339(time: Timestamp) -> String {
         .to_string()
 }
 
+/// An amount as people read it, from the decimal that JSON carries.
+#[must_use]
+pub fn usd(decimal: &str) -> String {
+    decimal
+        .parse::<MicroUsd>()
+        .map_or_else(|_| decimal.to_owned(), |amount| amount.to_string())
+}
+
 /// The lines of a table: one for the headings, one for each row, none folded.
 fn table(columns: &[(&str, Align)], rows: &[Vec<String>]) -> Vec<String> {
     let cell =
@@ -130,6 +138,12 @@ fn pad(text: &str, width: usize, align: Align) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn amounts_have_the_places_they_need() {
+        assert_eq!(usd("0.350000"), "$0.35");
+        assert_eq!(usd("0.000033"), "$0.000033");
+    }
 
     #[test]
     fn times_are_utc() {

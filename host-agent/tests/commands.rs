@@ -33,7 +33,11 @@ fn host(folder: &Path, arguments: &[&str]) -> Output {
 fn ends(output: &Output, code: i32) -> (String, String) {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let (out, err) = (text(&output.stdout), text(&output.stderr));
-    assert_eq!(output.status.code(), Some(code), "stdout: {out}\nstderr: {err}");
+    assert_eq!(
+        output.status.code(),
+        Some(code),
+        "stdout: {out}\nstderr: {err}"
+    );
     (out, err)
 }
 
@@ -43,8 +47,11 @@ fn without_engine() -> TempDir {
     ends(&host(folder.path(), &["init"]), 0);
     let file = folder.path().join("host.toml");
     let text = std::fs::read_to_string(&file).unwrap();
-    std::fs::write(&file, format!("engine = \"{}/none.sock\"\n{text}", folder.path().display()))
-        .unwrap();
+    std::fs::write(
+        &file,
+        format!("engine = \"{}/none.sock\"\n{text}", folder.path().display()),
+    )
+    .unwrap();
     folder
 }
 
@@ -55,14 +62,25 @@ fn init_makes_a_host_and_can_be_run_again() {
     assert!(first.starts_with("host      h-"), "{first}");
     assert!(note.contains("Next: feira-host doctor --data"), "{note}");
     let mode = |name: &str| {
-        std::fs::metadata(folder.path().join(name)).unwrap().permissions().mode() & 0o777
+        std::fs::metadata(folder.path().join(name))
+            .unwrap()
+            .permissions()
+            .mode()
+            & 0o777
     };
     assert_eq!((mode("identity.key"), mode("host.toml")), (0o600, 0o600));
     let before = std::fs::read_to_string(folder.path().join("host.toml")).unwrap();
     let (second, _) = ends(&host(folder.path(), &["init", "--broker", BROKER]), 0);
-    assert_eq!(first.lines().next(), second.lines().next(), "another key was made");
+    assert_eq!(
+        first.lines().next(),
+        second.lines().next(),
+        "another key was made"
+    );
     assert!(second.contains("(kept"));
-    assert_eq!(std::fs::read_to_string(folder.path().join("host.toml")).unwrap(), before);
+    assert_eq!(
+        std::fs::read_to_string(folder.path().join("host.toml")).unwrap(),
+        before
+    );
     // Another address is added, and what was there stays.
     ends(&host(folder.path(), &["init", "--broker", OTHER]), 0);
     let after = std::fs::read_to_string(folder.path().join("host.toml")).unwrap();
@@ -76,7 +94,10 @@ fn init_makes_a_host_and_can_be_run_again() {
 #[test]
 fn a_broker_without_its_key_is_a_usage_error() {
     let folder = folder();
-    let (_, err) = ends(&host(folder.path(), &["init", "--broker", "/ip4/127.0.0.1/tcp/9"]), 2);
+    let (_, err) = ends(
+        &host(folder.path(), &["init", "--broker", "/ip4/127.0.0.1/tcp/9"]),
+        2,
+    );
     assert!(err.contains("--broker"), "{err}");
     ends(&host(folder.path(), &["lits"]), 2);
     ends(&host(folder.path(), &["list"]), 2);
@@ -90,7 +111,10 @@ fn a_mistake_in_the_settings_is_named_by_line_and_field() {
     let file = folder.path().join("host.toml");
     std::fs::write(&file, "brokers = []\nreport = 3\n").unwrap();
     let (_, err) = ends(&host(folder.path(), &["run"]), 2);
-    assert!(err.contains("host.toml, line 2, field `report`: unknown field"), "{err}");
+    assert!(
+        err.contains("host.toml, line 2, field `report`: unknown field"),
+        "{err}"
+    );
     let (_, err) = ends(&host(folder.path(), &["status"]), 2);
     assert!(err.contains("line 2"), "{err}");
 }
@@ -102,7 +126,10 @@ fn a_key_that_others_may_read_is_refused_with_the_remedy() {
     let key = folder.path().join("identity.key");
     std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o644)).unwrap();
     let (_, err) = ends(&host(folder.path(), &["run"]), 4);
-    assert!(err.contains("mode is 0644") && err.contains("chmod 0600"), "{err}");
+    assert!(
+        err.contains("mode is 0644") && err.contains("chmod 0600"),
+        "{err}"
+    );
 }
 
 #[test]
@@ -129,7 +156,10 @@ fn no_engine_is_said_with_the_remedy() {
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     let checks = json["checks"].as_array().unwrap();
     let grade = |name: &str| {
-        checks.iter().find(|check| check["name"] == name).map(|check| check["grade"].clone())
+        checks
+            .iter()
+            .find(|check| check["name"] == name)
+            .map(|check| check["grade"].clone())
     };
     assert_eq!(grade("key").unwrap(), "ok");
     assert_eq!(grade("engine").unwrap(), "fail");
@@ -140,10 +170,16 @@ fn no_engine_is_said_with_the_remedy() {
 fn what_is_not_listed_or_not_running_is_said() {
     let folder = without_engine();
     let (_, err) = ends(&host(folder.path(), &["unlist"]), 3);
-    assert!(err.contains("not listed yet") && err.contains("feira-host list --price"), "{err}");
+    assert!(
+        err.contains("not listed yet") && err.contains("feira-host list --price"),
+        "{err}"
+    );
     ends(&host(folder.path(), &["show-offer"]), 3);
     let (_, err) = ends(&host(folder.path(), &["status"]), 8);
-    assert!(err.contains("no agent runs") && err.contains("feira-host run"), "{err}");
+    assert!(
+        err.contains("no agent runs") && err.contains("feira-host run"),
+        "{err}"
+    );
     let (out, _) = ends(&host(folder.path(), &["leases"]), 0);
     assert_eq!(out, "no leases\n");
     let (out, _) = ends(&host(folder.path(), &["earnings"]), 0);
@@ -164,7 +200,10 @@ fn an_unreachable_broker_is_a_failed_check_and_no_earnings() {
 
 #[test]
 fn help_names_the_exit_codes_and_completions_are_printed() {
-    let help = Command::new(env!("CARGO_BIN_EXE_feira-host")).arg("--help").output().unwrap();
+    let help = Command::new(env!("CARGO_BIN_EXE_feira-host"))
+        .arg("--help")
+        .output()
+        .unwrap();
     assert!(String::from_utf8_lossy(&help.stdout).contains("Exit codes"));
     let folder = folder();
     let (script, _) = ends(&host(folder.path(), &["completions", "bash"]), 0);

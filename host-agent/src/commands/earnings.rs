@@ -6,7 +6,7 @@ use crate::admin::wire::{AdminReply, AdminRequest, EarningsRow};
 use crate::agent::ask_earnings;
 use crate::config::Config;
 use crate::exit::{Exit, Failure, chain};
-use crate::printer::Align;
+use crate::printer::{Align, usd};
 use protocol::ids::PublicKey;
 use protocol::net::{Identity, Node, NodeConfig};
 use protocol::units::Seconds;
@@ -75,9 +75,9 @@ fn print(place: &Place, rows: &[EarningsRow]) {
         match &row.earned {
             Ok(earned) => vec![
                 broker,
-                format!("${}", earned.pending_usd),
-                format!("${}", earned.available_usd),
-                format!("${}", earned.fees_usd),
+                usd(&earned.pending_usd),
+                usd(&earned.available_usd),
+                usd(&earned.fees_usd),
                 earned.leases.to_string(),
                 Seconds(earned.running_s).to_string(),
             ],

@@ -6,7 +6,7 @@ use crate::admin::wire::{AdminReply, AdminRequest, LeaseRow};
 use crate::agent::lease_row;
 use crate::exit::{Exit, Failure};
 use crate::journal;
-use crate::printer::Align;
+use crate::printer::{Align, usd};
 use protocol::units::Seconds;
 
 /// Lists every lease.
@@ -52,7 +52,7 @@ fn print(place: &Place, rows: &[LeaseRow]) {
         ("name", Align::Left),
         ("state", Align::Left),
         ("ran", Align::Right),
-        ("$/h", Align::Right),
+        ("an hour", Align::Right),
         ("holds", Align::Left),
     ];
     let cells = rows.iter().map(|row| {
@@ -61,7 +61,7 @@ fn print(place: &Place, rows: &[LeaseRow]) {
             row.name.clone(),
             row.state.clone(),
             Seconds(row.running_s).to_string(),
-            row.price_usd_per_hour.clone(),
+            usd(&row.price_usd_per_hour),
             row.resources.join(", "),
         ]
     });

@@ -6,6 +6,7 @@ use super::{Place, block_on};
 use crate::admin::wire::{AdminReply, AdminRequest, OfferRow};
 use crate::agent::offer_row;
 use crate::exit::{Exit, Failure};
+use crate::printer::usd;
 use protocol::ids::HostId;
 use protocol::units::{Bytes, Seconds};
 
@@ -60,9 +61,12 @@ pub(super) fn print(place: &Place, rows: &[OfferRow]) {
 }
 
 fn fields(row: &OfferRow) -> Vec<(&'static str, String)> {
-    let longest = row.duration_max_s.map_or("no limit".to_owned(), |longest| {
+    let longest = row.duration_max_s;
+    let longest = longest.map_or("no limit".to_owned(), |longest| {
         Seconds(longest).to_string()
     });
+    let (up, down) = (usd(&row.upload_usd_per_gb), usd(&row.download_usd_per_gb));
+    let taken = row.taken_by.as_ref();
     vec![
         ("offer", row.offer.clone()),
         ("sells", row.resources.join(", ")),
@@ -70,26 +74,18 @@ fn fields(row: &OfferRow) -> Vec<(&'static str, String)> {
         ("cpu", format!("{} cores", millicores(row.cpu_millicores))),
         ("ram", Bytes(row.ram_bytes).to_string()),
         ("disk", format!("up to {}", Bytes(row.disk_max_bytes))),
-        ("price", format!("${}/h", row.price_usd_per_hour)),
+        ("price", format!("{}/h", usd(&row.price_usd_per_hour))),
         (
             "storage",
-            format!("${}/GB-month", row.storage_usd_per_gb_month),
+            format!("{}/GB-month", usd(&row.storage_usd_per_gb_month)),
         ),
-        (
-            "traffic",
-            format!(
-                "${}/GB up, ${}/GB down",
-                row.upload_usd_per_gb, row.download_usd_per_gb
-            ),
-        ),
+        ("traffic", format!("{up}/GB up, {down}/GB down")),
         ("starts within", Seconds(row.start_within_s).to_string()),
         ("longest", longest),
         ("network", row.network.clone()),
         (
             "free",
-            row.taken_by
-                .as_ref()
-                .map_or("yes".to_owned(), |reason| format!("no: {reason}")),
+            taken.map_or("yes".to_owned(), |reason| format!("no: {reason}")),
         ),
         ("terms", row.terms.clone()),
         ("signed bytes", row.signed_bytes.clone()),
