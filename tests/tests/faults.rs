@@ -254,7 +254,8 @@ impl Engine {
         command
             .arg("--pidfile")
             .arg(at("pid"))
-            .args(["--bridge", "none", "--iptables=false"]);
+            // The machine's engine keeps its bridge: `none` would delete it under its feet.
+            .args(["--bridge", "docker0", "--iptables=false", "--ip-masq=false"]);
         command
             .stdin(Stdio::null())
             .stdout(log.try_clone().unwrap())
