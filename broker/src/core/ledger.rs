@@ -138,6 +138,18 @@ impl Ledger {
         self.balances.iter().map(|(account, balance)| (account, *balance))
     }
 
+    /// How many accounts are not empty.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.balances.len()
+    }
+
+    /// Whether all are.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.balances.is_empty()
+    }
+
     /// Takes up a balance from a snapshot.
     pub(crate) fn restore(&mut self, account: Account, balance: i64) {
         self.balances.insert(account, balance);

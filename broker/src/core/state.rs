@@ -47,7 +47,7 @@ impl Market {
     /// How many records the state takes.
     #[must_use]
     pub fn size(&self) -> usize {
-        1 + self.deposits.len() + self.ledger.iter().count() + self.leases.len() + self.seen.len()
+        1 + self.deposits.len() + self.ledger.len() + self.leases.len() + self.seen.len()
     }
 
     /// The state as bytes.
