@@ -255,7 +255,7 @@ impl Engine {
             .arg("--pidfile")
             .arg(at("pid"))
             // The machine's engine keeps its bridge: `none` would delete it under its feet.
-            .args(["--bridge", "docker0", "--iptables=false", "--ip-masq=false"]);
+            .args(["--iptables=false", "--ip-masq=false", "--bridge", &bridge()]);
         command
             .stdin(Stdio::null())
             .stdout(log.try_clone().unwrap())
@@ -285,6 +285,14 @@ impl Drop for Engine {
         }
         self.down();
     }
+}
+
+/// The default bridge of the machine's engine.
+fn bridge() -> String {
+    let name = r#"{{index .Options "com.docker.network.bridge.name"}}"#;
+    let mut command = Command::new("docker");
+    command.args(["network", "inspect", "bridge", "--format", name]);
+    run_within(&mut command, SOON).ok().out.trim().to_owned()
 }
 
 fn docker(socket: &Path, arguments: &[&str]) -> i32 {
