@@ -66,9 +66,12 @@ async fn run(
     let request = request(context, command, environment, tty)?;
     let held = context.lease(name).await?;
     // From here on a code of 1 to 9 could be the program's own.
-    attend(context, &held, request)
-        .await
-        .map_err(Failure::not_run)
+    attend(context, &held, request).await.map_err(|failure| {
+        match failure.code() == Code::Interrupted {
+            true => failure,
+            false => failure.not_run(),
+        }
+    })
 }
 
 fn request(

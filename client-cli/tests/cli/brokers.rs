@@ -143,6 +143,32 @@ fn a_broker_that_is_down_is_a_warning_while_another_answers() -> Test {
 }
 
 #[test]
+fn a_known_lease_does_not_wait_for_a_broker_that_is_down() -> Test {
+    let (home, broker) = (Home::with_key()?, Broker::start(1, three())?);
+    let both = ["--broker", NOBODY, "--broker", broker.address.as_str()];
+    let run = |words: &[&str]| home.run(&[words, &both].concat());
+    assert!(run(&["ls"])?.errors.contains("does not answer"));
+    let known = run(&["show", "calm-heron", "-o", "id"])?;
+    assert_eq!(
+        (known.code, known.errors.as_str()),
+        (Some(0), ""),
+        "{known:?}"
+    );
+    // A beginning could be another broker's lease, and one that is over may be anybody's: all are asked.
+    assert!(
+        run(&["show", "calm-her"])?
+            .errors
+            .contains("does not answer")
+    );
+    assert!(
+        run(&["show", "old-otter"])?
+            .errors
+            .contains("does not answer")
+    );
+    Ok(())
+}
+
+#[test]
 fn waiting_ends_when_it_has_become_pointless() -> Test {
     let broker = Broker::start(1, three())?;
     let there = with(&broker, &["wait", "calm-heron", "--for", "ready"])?;
