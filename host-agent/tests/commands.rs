@@ -1,5 +1,7 @@
 //! The owner's commands as an owner types them: what is printed, what is refused, which exit code.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output};

@@ -1,14 +1,10 @@
-//! A broker that writes down what it hears and says what it is told to say, and a host on an engine that
-//! is not there.
+//! A host on an engine that is not there, and what tests ask of it.
 
-#![allow(dead_code, reason = "each test uses a part of it")]
-
-use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ed25519_dalek::SigningKey;
+use host_agent::admin::ask::ask;
+use host_agent::admin::wire::{AdminReply, AdminRequest, Status};
 use host_agent::agent::{Agent, Setup, StartError};
 use host_agent::clock;
 use host_agent::config::{BrokerAddress, Config, Periods};
@@ -17,293 +13,47 @@ use host_agent::hardware::nvidia::Nvidia;
 use host_agent::hardware::sim::SimHardware;
 use host_agent::journal::Journal;
 use host_agent::runtime::sim::SimRuntime;
+use host_agent::runtime::{RunState, Runtime};
 use protocol::bounded::{List, Text};
-use protocol::ids::{BrokerId, Digest, HostId, LeaseId, MessageId, OrderId, PublicKey, RenterId};
-use protocol::job::{Job, PinnedImage};
-use protocol::lease::{
-    Award, ContainerState, Goal, Grant, LeaseGoal, Progress, RefusalReason, Report, Want,
-};
+use protocol::ids::{HostId, LeaseId};
+use protocol::lease::LeaseGoal;
 use protocol::machine::{ContainerNetwork, Gpu};
-use protocol::message::{self, BrokerReply, BrokerRequest, HostReply, HostRequest, Rejection};
-use protocol::net::{Identity, Multiaddr, Node, NodeConfig, NodeEvent, parse_address};
-use protocol::offer::Offer;
-use protocol::order::Order;
-use protocol::signed::{Envelope, Signed, Statement};
-use protocol::terms::{ContractKind, Limits, Prices};
-use protocol::units::{
-    BasisPoints, Bytes, MicroUsd, PricePerGbMonth, PricePerHour, Seconds, Timestamp,
-};
+use protocol::net::Identity;
+use protocol::terms::{Limits, Prices};
+use protocol::units::{Bytes, PricePerGbMonth, PricePerHour, Seconds, Timestamp};
 use tempfile::TempDir;
-use tokio_util::task::AbortOnDropHandle;
 
-/// How long anything may take here.
-const PATIENCE: Duration = Duration::from_secs(20);
+use crate::broker::{FakeBroker, key, public};
 
-pub(crate) fn key(byte: u8) -> SigningKey {
-    SigningKey::from_bytes(&[byte; 32])
+/// A broker, a host without GPU, its agent, and a lease that was just matched.
+pub(crate) async fn matched() -> (FakeBroker, Host, Agent, LeaseGoal) {
+    let broker = FakeBroker::start(1).await;
+    let host = Host::new(&[&broker], 0);
+    let agent = host.start().await;
+    let goal = broker.matched(host.id, &broker.offer().await, 1);
+    (broker, host, agent, goal)
 }
 
-pub(crate) fn public(key: &SigningKey) -> PublicKey {
-    PublicKey::from_bytes(key.verifying_key().to_bytes())
+pub(crate) async fn containers(host: &Host) -> Vec<(LeaseId, bool)> {
+    let found = host.runtime.containers().await.unwrap();
+    found
+        .into_iter()
+        .map(|one| (one.lease, matches!(one.state, RunState::Running { .. })))
+        .collect()
 }
 
-/// Waits until `found` finds something.
-pub(crate) async fn wait<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
-    let begun = clock::monotonic();
-    loop {
-        if let Some(value) = found() {
-            return value;
-        }
-        let waited = clock::monotonic().0 - begun.0;
-        assert!(
-            u128::from(waited) < PATIENCE.as_millis(),
-            "waited too long for {what}"
-        );
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-}
-
-/// What a broker heard, in order.
-#[derive(Debug, Default, Clone)]
-pub(crate) struct Heard {
-    pub(crate) grants: Vec<Grant>,
-    pub(crate) refusals: Vec<(LeaseId, RefusalReason)>,
-    pub(crate) reports: Vec<Report>,
-    pub(crate) offers: Vec<Vec<Offer>>,
-    pub(crate) progress: Vec<Progress>,
-}
-
-/// A broker without rules.
-pub(crate) struct FakeBroker {
-    pub(crate) id: BrokerId,
-    key: SigningKey,
-    pub(crate) node: Node,
-    pub(crate) address: Multiaddr,
-    heard: Arc<Mutex<Heard>>,
-    mute: Arc<AtomicBool>,
-    sequence: AtomicU64,
-    started_at: Timestamp,
-    _task: AbortOnDropHandle<()>,
-}
-
-impl FakeBroker {
-    pub(crate) async fn start(byte: u8) -> Self {
-        let identity = Identity::from_signing_key(key(byte));
-        let listen = parse_address("/ip4/127.0.0.1/tcp/0").unwrap();
-        let (node, mut events) = Node::start(&identity, NodeConfig::broker(vec![listen]))
-            .await
-            .unwrap();
-        let address = node.listen_addresses().await[0].clone();
-        let heard = Arc::new(Mutex::new(Heard::default()));
-        let mute = Arc::new(AtomicBool::new(false));
-        let (ears, silent) = (Arc::clone(&heard), Arc::clone(&mute));
-        let task = tokio::spawn(async move {
-            while let Some(event) = events.recv().await {
-                if let NodeEvent::Request {
-                    bytes, responder, ..
-                } = event
-                {
-                    let reply = hear(&mut ears.lock().unwrap(), &bytes);
-                    if !silent.load(Ordering::SeqCst) {
-                        let _gone = responder.reply(message::encode(&reply).unwrap());
-                    }
-                }
-            }
-        });
-        Self {
-            id: BrokerId::from(public(&key(byte))),
-            key: key(byte),
-            node,
-            address,
-            heard,
-            mute,
-            sequence: AtomicU64::new(0),
-            started_at: clock::wall(),
-            _task: AbortOnDropHandle::new(task),
-        }
-    }
-
-    pub(crate) fn heard(&self) -> Heard {
-        self.heard.lock().unwrap().clone()
-    }
-
-    /// From now on it hears and does not answer, or answers again.
-    pub(crate) fn mute(&self, mute: bool) {
-        self.mute.store(mute, Ordering::SeqCst);
-    }
-
-    pub(crate) fn last_report(&self, lease: LeaseId) -> Option<Report> {
-        let heard = self.heard.lock().unwrap();
-        heard
-            .reports
-            .iter()
-            .rev()
-            .find(|report| report.lease == lease)
-            .cloned()
-    }
-
-    pub(crate) async fn offer(&self) -> Offer {
-        self.offers(1).await.remove(0)
-    }
-
-    /// Waits until exactly so many offers are announced.
-    pub(crate) async fn offers(&self, count: usize) -> Vec<Offer> {
-        wait("offers", || {
-            self.heard
-                .lock()
-                .unwrap()
-                .offers
-                .last()
-                .filter(|last| last.len() == count)
-                .cloned()
-        })
+pub(crate) async fn ask_agent(agent: &Agent, request: AdminRequest) -> AdminReply {
+    let socket = agent.socket().to_owned();
+    tokio::task::spawn_blocking(move || ask(&socket, &request).unwrap())
         .await
-    }
-
-    /// Waits for a report of `lease` in a state that `fits`.
-    pub(crate) async fn report(
-        &self,
-        what: &str,
-        lease: LeaseId,
-        fits: impl Fn(&ContainerState) -> bool,
-    ) -> Report {
-        wait(what, || {
-            self.last_report(lease).filter(|report| fits(&report.state))
-        })
-        .await
-    }
-
-    pub(crate) async fn running(&self, lease: LeaseId) -> Report {
-        self.report("running", lease, |state| *state == ContainerState::Running)
-            .await
-    }
-
-    pub(crate) async fn gone(&self, lease: LeaseId) -> Report {
-        self.report("gone", lease, |state| *state == ContainerState::Gone)
-            .await
-    }
-
-    /// An order of `offer` by a renter, matched by this broker.
-    pub(crate) fn matched(&self, host: HostId, offer: &Offer, number: u8) -> LeaseGoal {
-        let renter_key = key(100);
-        let renter = RenterId::from(public(&renter_key));
-        let terms = offer.terms_digest().unwrap();
-        let order = order(offer, terms, number);
-        let lease = LeaseId::of_order(self.id, renter, order.id);
-        let order = sign(&renter_key, self.id.into(), order);
-        let award = Award {
-            lease,
-            order: order.digest(),
-            offer: (offer.id, terms),
-            renter,
-            host,
-            prices: offer.prices,
-            fee: BasisPoints(300),
-            number: u64::from(number),
-            matched_at: clock::wall(),
-        };
-        let award = sign(&self.key, host.into(), award);
-        LeaseGoal {
-            lease,
-            order,
-            award,
-            want: Want::Run(1),
-        }
-    }
-
-    /// Says the next goal.
-    pub(crate) async fn say(&self, host: HostId, leases: Vec<LeaseGoal>) {
-        let sequence = self.sequence.fetch_add(1, Ordering::SeqCst);
-        assert_eq!(self.say_as(host, leases, sequence).await, HostReply::Noted);
-    }
-
-    /// Says a goal with this number, once the host is connected.
-    pub(crate) async fn say_as(
-        &self,
-        host: HostId,
-        leases: Vec<LeaseGoal>,
-        sequence: u64,
-    ) -> HostReply {
-        let goal = Goal {
-            sequence,
-            started_at: self.started_at,
-            leases: List::new(leases).unwrap(),
-        };
-        let bytes = message::encode(&HostRequest::Goal(goal)).unwrap();
-        for _ in 0..1000 {
-            let asked = self
-                .node
-                .request(host.into(), bytes.clone(), Duration::from_secs(5))
-                .await;
-            if let Ok(answer) = asked {
-                return message::decode(&answer).unwrap();
-            }
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-        panic!("the host did not answer");
-    }
+        .unwrap()
 }
 
-fn hear(heard: &mut Heard, bytes: &[u8]) -> BrokerReply {
-    match message::decode(bytes).unwrap() {
-        BrokerRequest::Announce(announcement) => {
-            let offers = announcement
-                .offers
-                .iter()
-                .map(|offer| offer.verify().unwrap().into_body());
-            heard.offers.push(offers.collect());
-        }
-        BrokerRequest::Grant(grant) => heard.grants.push(grant.verify().unwrap().into_body()),
-        BrokerRequest::Refuse(refusal) => {
-            let refusal = refusal.verify().unwrap().into_body();
-            heard.refusals.push((refusal.lease, refusal.reason));
-        }
-        BrokerRequest::Report(report) => heard.reports.push(report.verify().unwrap().into_body()),
-        BrokerRequest::Progress(progress) => heard.progress.push(progress),
-        _ => return BrokerReply::Refused(Rejection::Busy),
-    }
-    BrokerReply::Noted
-}
-
-fn order(offer: &Offer, terms: Digest, number: u8) -> Order {
-    Order {
-        id: OrderId::from_bytes([number; 16]),
-        offer: offer.id,
-        terms,
-        kind: ContractKind::OnDemand,
-        name: Text::cut("test-lease"),
-        job: Job {
-            image: PinnedImage {
-                name: Text::cut("127.0.0.1:5000/demo"),
-                sha256: [7; 32],
-            },
-            entrypoint: None,
-            command: None,
-            environment: List::default(),
-        },
-        disk: Bytes::from_gb(10),
-        price_max: PricePerHour(1_000_000),
-        budget: MicroUsd(5_000_000),
-        duration_max: None,
-        access: List::default(),
-    }
-}
-
-pub(crate) fn sign<T: Statement>(key: &SigningKey, audience: PublicKey, body: T) -> Signed<T> {
-    let envelope = Envelope {
-        audience,
-        message_id: MessageId::from_bytes(*clock::message_id().as_bytes()),
-        issued: clock::wall(),
-        validity: Seconds(120),
+pub(crate) async fn status(agent: &Agent) -> Status {
+    let AdminReply::Status(status) = ask_agent(agent, AdminRequest::Status).await else {
+        panic!("no status")
     };
-    Signed::sign(body, key, envelope).unwrap().signed().clone()
-}
-
-pub(crate) fn wanting(goal: &LeaseGoal, want: Want) -> Vec<LeaseGoal> {
-    vec![LeaseGoal {
-        want,
-        ..goal.clone()
-    }]
+    *status
 }
 
 /// A host: its folder, its engine, its settings. Agents come and go.
@@ -363,7 +113,7 @@ impl Host {
         panic!("the folder stayed locked");
     }
 
-    pub(crate) fn logs(&self, lease: LeaseId) -> std::path::PathBuf {
+    pub(crate) fn logs(&self, lease: LeaseId) -> PathBuf {
         self.folder.path().join("logs").join(format!("{lease}.log"))
     }
 }
