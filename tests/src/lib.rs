@@ -3,6 +3,11 @@
 //! Nothing here decides what is right; suites under `tests/` do. Everything a [`stage::Stage`] starts is
 //! stopped by its process id when it is dropped, and lives under one temporary folder.
 
+#![expect(
+    clippy::expect_used,
+    reason = "a stage that cannot be set fails the test that asked for it"
+)]
+
 pub mod programs;
 pub mod proxy;
 pub mod renter;

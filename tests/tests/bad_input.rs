@@ -1,6 +1,8 @@
 //! Everything a person can get wrong on the way to a rental: each has its message and its exit code, costs
 //! nothing, and leaves nothing behind.
 
+#![cfg(test)]
+
 use feira_tests::programs::{program, registry, run_within};
 use feira_tests::renter::Renter;
 use feira_tests::stage::{Broker, Host, Stage};

@@ -1,6 +1,8 @@
 //! Whatever dies, and whenever it dies: at most one container for one order, and money exact to the
 //! micro-dollar.
 
+#![cfg(test)]
+
 use feira_tests::programs::{program, registry, run_within, signal, wait_for};
 use feira_tests::proxy::Proxy;
 use feira_tests::renter::{Renter, containers_of_lease, micro_usd};

@@ -1,8 +1,10 @@
 //! One rental from search to receipt, with the real programs and the real engine, as their users run them.
 
+#![cfg(test)]
+
 use feira_tests::programs::{registry, run_with_input, wait_for};
-use feira_tests::renter::{containers_of_lease, micro_usd};
-use feira_tests::stage::Stage;
+use feira_tests::renter::{Renter, containers_of_lease, micro_usd};
+use feira_tests::stage::{Host, Stage};
 use std::time::Duration;
 
 const SOON: Duration = Duration::from_secs(30);
@@ -26,25 +28,7 @@ fn a_stranger_rents_works_and_can_check_the_bill() {
     let id = lease["id"].as_str().unwrap();
     assert_eq!(containers_of_lease(id).len(), 1);
 
-    // The remote program's own code, its own streams.
-    let said = renter.feira(&[
-        "exec",
-        "first",
-        "--",
-        "sh",
-        "-c",
-        "echo out; echo err >&2; exit 7",
-    ]);
-    assert_eq!((said.code, said.out.as_str()), (7, "out\n"), "{said}");
-    assert!(said.err.contains("err\n"), "{said}");
-    let big = vec![b'x'; 3_000_000];
-    let mut command = renter.prepared();
-    command.args(["exec", "first", "--", "wc", "-c"]);
-    assert_eq!(
-        run_with_input(&mut command, &big, SOON).ok().out.trim(),
-        "3000000"
-    );
-
+    work_inside(&renter);
     wait_for("the program's output", SOON, || {
         renter
             .feira(&["logs", "first"])
@@ -74,6 +58,35 @@ fn a_stranger_rents_works_and_can_check_the_bill() {
             .contains("feira-demo: ready")
     );
 
+    let total = check_receipt(&stage, &renter, &host);
+    assert!(micro_usd(&stopped["charged_usd"]) <= total);
+    assert_eq!(renter.balance(), (10_000_000 - total, 0));
+    broker.check_ledger();
+}
+
+/// Runs programs in the lease `first`: their own exit codes and their own streams.
+fn work_inside(renter: &Renter) {
+    let said = renter.feira(&[
+        "exec",
+        "first",
+        "--",
+        "sh",
+        "-c",
+        "echo out; echo err >&2; exit 7",
+    ]);
+    assert_eq!((said.code, said.out.as_str()), (7, "out\n"), "{said}");
+    assert!(said.err.contains("err\n"), "{said}");
+    let big = vec![b'x'; 3_000_000];
+    let mut command = renter.prepared();
+    command.args(["exec", "first", "--", "wc", "-c"]);
+    assert_eq!(
+        run_with_input(&mut command, &big, SOON).ok().out.trim(),
+        "3000000"
+    );
+}
+
+/// Saves and verifies the receipt of `first`; what the renter paid is what host and broker got. Gives it.
+fn check_receipt(stage: &Stage, renter: &Renter, host: &Host) -> i64 {
     let file = stage.folder().join("receipt.json");
     let file = file.to_str().unwrap();
     let receipt = renter
@@ -81,25 +94,19 @@ fn a_stranger_rents_works_and_can_check_the_bill() {
         .ok()
         .json();
     let _ = renter.feira(&["receipt", "--verify", file]).ok();
-    let total = micro_usd(&receipt["total_usd"]);
-    assert!(
-        total > 0 && micro_usd(&stopped["charged_usd"]) <= total,
-        "{receipt}"
+    let (total, fee) = (
+        micro_usd(&receipt["total_usd"]),
+        micro_usd(&receipt["fee_usd"]),
     );
-
-    // What the renter lost is what the host and the broker got.
-    assert_eq!(renter.balance(), (10_000_000 - total, 0));
-    let earned = host.command(&["earnings", "--json"]).ok().json();
-    let fee = micro_usd(&receipt["fee_usd"]);
+    assert!(total > 0, "{receipt}");
     assert_eq!(fee, total * 300 / 10_000);
+    let earned = host.command(&["earnings", "--json"]).ok().json();
+    let share = protocol::units::MicroUsd(total - fee).decimal();
     assert!(
-        earned.to_string().contains(&format!(
-            "{:?}",
-            protocol::units::MicroUsd(total - fee).decimal()
-        )),
+        earned.to_string().contains(&format!("{share:?}")),
         "{earned}"
     );
-    broker.check_ledger();
+    total
 }
 
 #[test]
