@@ -93,14 +93,27 @@ impl MarketThread {
     /// # Errors
     /// When there is no thread to be had.
     pub fn start(store: Store, market: Market, setup: MarketSetup) -> Result<Self, MarketError> {
-        let MarketSetup { settings, key, limits, clock } = setup;
+        let MarketSetup {
+            settings,
+            key,
+            limits,
+            clock,
+        } = setup;
         let (sender, inputs) = mpsc::channel(QUEUE);
         let (notices, _) = broadcast::channel(NOTICES);
         let (end, ended) = oneshot::channel();
         // Billing never goes back, whatever the machine's clock did while the broker was away.
         let now = clock.now().max(market.last_at());
         let book = Book::new(market.broker(), limits);
-        let desk = Desk::open(now, DeskSetup { market, book, settings, key });
+        let desk = Desk::open(
+            now,
+            DeskSetup {
+                market,
+                book,
+                settings,
+                key,
+            },
+        );
         let worker = worker::Worker::new(desk, store, clock, now, notices.clone());
         let run = move || {
             // Nobody waits for the end of a thread that outlived its owner.
@@ -110,7 +123,12 @@ impl MarketThread {
             .name("market".to_owned())
             .spawn(run)
             .map_err(MarketError::Thread)?;
-        Ok(Self { handle: MarketHandle::new(sender), notices, ended, _thread: thread })
+        Ok(Self {
+            handle: MarketHandle::new(sender),
+            notices,
+            ended,
+            _thread: thread,
+        })
     }
 
     /// A way to ask the market.

@@ -47,7 +47,9 @@ pub fn lasts(amount: MicroUsd, per_hour: MicroUsd) -> Option<Millis> {
     let amount = u128::try_from(amount.0).unwrap_or(0);
     // The price of an hour was itself rounded down: one more is at least the exact one.
     let per_hour = u128::try_from(per_hour.0).unwrap_or(0) + 1;
-    Some(Millis(u64::try_from(amount * 3_600_000 / per_hour).unwrap_or(u64::MAX)))
+    Some(Millis(
+        u64::try_from(amount * 3_600_000 / per_hour).unwrap_or(u64::MAX),
+    ))
 }
 
 #[cfg(test)]
@@ -66,13 +68,23 @@ mod tests {
     #[test]
     fn the_cap_falls_on_the_last_component() {
         let hour = Millis(3_600_000);
-        let usage = Usage { running: hour, stored: hour, ..Usage::default() };
+        let usage = Usage {
+            running: hour,
+            stored: hour,
+            ..Usage::default()
+        };
         // 400 000 + floor(50 × 100 000 × 3600 / 2 592 000) = 400 000 + 6944.
         let disk = Bytes::from_gb(50);
         let whole = charged(&prices(), disk, &usage, MicroUsd(1_000_000));
-        assert_eq!((whole.compute, whole.storage), (MicroUsd(400_000), MicroUsd(6944)));
+        assert_eq!(
+            (whole.compute, whole.storage),
+            (MicroUsd(400_000), MicroUsd(6944))
+        );
         let capped = charged(&prices(), disk, &usage, MicroUsd(400_001));
-        assert_eq!((capped.compute, capped.storage), (MicroUsd(400_000), MicroUsd(1)));
+        assert_eq!(
+            (capped.compute, capped.storage),
+            (MicroUsd(400_000), MicroUsd(1))
+        );
         let less = charged(&prices(), disk, &usage, MicroUsd(7));
         assert_eq!((less.compute, less.storage), (MicroUsd(7), MicroUsd::ZERO));
     }
@@ -86,7 +98,10 @@ mod tests {
     #[test]
     fn money_lasts_no_longer_than_said() {
         // 100 000 µ$ at 400 000 an hour are 900 s; at the next whole rate a little less.
-        assert_eq!(lasts(MicroUsd(100_000), MicroUsd(400_000)), Some(Millis(899_997)));
+        assert_eq!(
+            lasts(MicroUsd(100_000), MicroUsd(400_000)),
+            Some(Millis(899_997))
+        );
         assert_eq!(lasts(MicroUsd(1), MicroUsd::ZERO), None);
         assert_eq!(lasts(MicroUsd(-5), MicroUsd(1)), Some(Millis(0)));
     }

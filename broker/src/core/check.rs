@@ -7,6 +7,7 @@ use crate::core::charge;
 use crate::core::desk::Desk;
 use crate::core::event::{Event, Fact};
 use crate::core::lease::{Lease, State};
+use crate::core::settings::MarketSettings;
 use protocol::lease::{Detail, EndCause, PauseCause, Problem, ProblemKind, Stage};
 use protocol::units::{MicroUsd, Millis, Seconds, Timestamp};
 
@@ -30,18 +31,24 @@ impl Desk {
     pub(super) fn check(&self, now: Timestamp, lease: &Lease, fill: bool) -> Vec<Event> {
         let to = |state: State| vec![self.moved(now, lease, state, self.meter_at(now, lease))];
         match &lease.state {
-            State::Offered { accept_by, .. } if now >= *accept_by => {
-                to(State::Closed { cause: EndCause::NotAccepted })
-            }
-            State::Accepted { start_by } | State::Preparing { start_by } if now >= *start_by => {
+            State::Offered { accept_by, .. } if now >= *accept_by => to(State::Closed {
+                cause: EndCause::NotAccepted,
+            }),
+            State::Accepted { start_by } | State::Preparing { start_by }
+                if now >= self.not_before_heard(lease, *start_by) =>
+            {
                 to(self.not_started(now, lease))
             }
-            State::Suspect { lost_at } if now >= *lost_at => {
-                to(State::Closed { cause: EndCause::HostLost })
+            State::Suspect { lost_at } if now >= self.not_before_heard(lease, *lost_at) => {
+                to(State::Closed {
+                    cause: EndCause::HostLost,
+                })
             }
-            State::Closing { cause, give_up_at, .. } if now >= *give_up_at => {
-                to(State::Closed { cause: cause.clone() })
-            }
+            State::Closing {
+                cause, give_up_at, ..
+            } if now >= *give_up_at => to(State::Closed {
+                cause: cause.clone(),
+            }),
             State::Running => self.check_running(now, lease, fill),
             State::Paused { disk_until, .. } => self.check_paused(now, lease, *disk_until, fill),
             State::Offered { .. }
@@ -51,6 +58,21 @@ impl Desk {
             | State::Closing { .. }
             | State::Closed { .. } => Vec::new(),
         }
+    }
+
+    /// A host that could not be heard because the broker was away gets the time to come back.
+    fn not_before_heard(&self, lease: &Lease, deadline: Timestamp) -> Timestamp {
+        if lease.since >= self.started_at {
+            return deadline;
+        }
+        deadline.max(self.silent_at(self.started_at))
+    }
+
+    /// When a host that was heard at `heard` has been silent for too long, as far as this broker can tell.
+    fn silent_at(&self, heard: Timestamp) -> Timestamp {
+        heard
+            .max(self.started_at)
+            .after(self.settings.suspect_after.millis())
     }
 
     fn not_started(&self, now: Timestamp, lease: &Lease) -> State {
@@ -67,8 +89,15 @@ impl Desk {
 
     fn check_running(&self, now: Timestamp, lease: &Lease, fill: bool) -> Vec<Event> {
         let meter = self.meter(lease);
-        if !meter.is_heard(now, self.settings.suspect_after) {
-            let lost_at = meter.heard.after(self.settings.lost_after.millis());
+        if now > self.silent_at(meter.heard) {
+            let MarketSettings {
+                suspect_after,
+                lost_after,
+                ..
+            } = self.settings;
+            // From the moment it is noticed: a clock that jumps ahead must not lose every lease at once.
+            let wait = Seconds(lost_after.0.saturating_sub(suspect_after.0));
+            let lost_at = now.after(wait.millis());
             return vec![self.moved(now, lease, State::Suspect { lost_at }, meter)];
         }
         let ahead = self.meter_at(now, lease);
@@ -77,7 +106,11 @@ impl Desk {
         if lease.charge_for(&expected).total() >= lease.contract.budget {
             return to(self.closing(now, lease, EndCause::Budget));
         }
-        if lease.contract.duration_max.is_some_and(|most| expected.running >= most.millis()) {
+        if lease
+            .contract
+            .duration_max
+            .is_some_and(|most| expected.running >= most.millis())
+        {
             return to(self.closing(now, lease, EndCause::Duration));
         }
         let funds = self.funds(now, lease);
@@ -88,8 +121,15 @@ impl Desk {
         let low = !lasts(self.settings.low_balance);
         let mut events = Vec::new();
         if low != lease.low_balance {
-            let fact = Fact::Warned { lease: lease.id, low };
-            events.push(Event { at: now, fact, entries: Vec::new() });
+            let fact = Fact::Warned {
+                lease: lease.id,
+                low,
+            };
+            events.push(Event {
+                at: now,
+                fact,
+                entries: Vec::new(),
+            });
         }
         if fill {
             events.extend(self.topped_up(now, lease, self.hold_to_run(lease, &ahead)));
@@ -109,7 +149,12 @@ impl Desk {
         // A gap that will be billed must still be paid for.
         let unpaid = funds.all < lease.burn(self.settings.suspect_after).min(funds.budget);
         if now >= disk_until || unpaid || funds.budget <= MicroUsd::ZERO {
-            return vec![self.moved(now, lease, self.closing(now, lease, EndCause::DiskExpired), ahead)];
+            return vec![self.moved(
+                now,
+                lease,
+                self.closing(now, lease, EndCause::DiskExpired),
+                ahead,
+            )];
         }
         let fill = fill.then(|| self.topped_up(now, lease, self.hold_to_store(lease, &ahead)));
         fill.flatten().into_iter().collect()
@@ -130,7 +175,12 @@ impl Desk {
             None => budget,
         };
         let all = held.saturating_add(self.market.available(lease.contract.renter));
-        Funds { held, all, budget, need }
+        Funds {
+            held,
+            all,
+            budget,
+            need,
+        }
     }
 
     /// When `lease` is to be looked at next. `filled` is when its hold was filled up last.
@@ -138,14 +188,18 @@ impl Desk {
         let fill_at = filled.after(self.settings.top_up_every.millis());
         match &lease.state {
             State::Offered { accept_by, .. } => *accept_by,
-            State::Accepted { start_by } | State::Preparing { start_by } => *start_by,
-            State::Suspect { lost_at } => *lost_at,
+            State::Accepted { start_by } | State::Preparing { start_by } => {
+                self.not_before_heard(lease, *start_by)
+            }
+            State::Suspect { lost_at } => self.not_before_heard(lease, *lost_at),
             State::Closing { give_up_at, .. } => *give_up_at,
             State::Closed { .. } => Timestamp(u64::MAX),
             State::Running => self.next_look_running(now, lease).min(fill_at),
             State::Paused { disk_until, .. } => {
                 let funds = self.funds(now, lease);
-                let spare = funds.held.saturating_sub(lease.burn(self.settings.suspect_after));
+                let spare = funds
+                    .held
+                    .saturating_sub(lease.burn(self.settings.suspect_after));
                 let until = charge::lasts(spare.min(funds.budget), lease.burn(HOUR));
                 soon(now, until).min(*disk_until).min(fill_at)
             }
@@ -155,22 +209,27 @@ impl Desk {
     fn next_look_running(&self, now: Timestamp, lease: &Lease) -> Timestamp {
         let meter = self.meter(lease);
         let per_hour = lease.burn(HOUR);
-        let silent_at = meter.heard.after(self.settings.suspect_after.millis()).after(Millis(1));
+        let silent_at = self.silent_at(meter.heard).after(Millis(1));
         let expected = meter.expected(now, lease.state.counting(), self.settings.suspect_after);
         let due = lease.charge_for(&expected).total();
         let left = lease.contract.budget.saturating_sub(due);
         let budget_at = soon(now, charge::lasts(left, per_hour));
         let funds = self.funds(now, lease);
         // Only what is held is this lease's alone; when that gets low, look at all of it each second.
-        let spare = funds.held.saturating_sub(lease.burn(self.settings.low_balance));
+        let spare = funds
+            .held
+            .saturating_sub(lease.burn(self.settings.low_balance));
         let low_at = if funds.held >= funds.need && !lease.low_balance {
             Timestamp(u64::MAX)
         } else {
             soon(now, charge::lasts(spare, per_hour))
         };
-        let duration_at = lease.contract.duration_max.map_or(Timestamp(u64::MAX), |most| {
-            now.after(Millis(most.millis().0.saturating_sub(expected.running.0)))
-        });
+        let duration_at = lease
+            .contract
+            .duration_max
+            .map_or(Timestamp(u64::MAX), |most| {
+                now.after(Millis(most.millis().0.saturating_sub(expected.running.0)))
+            });
         silent_at.min(budget_at).min(low_at).min(duration_at)
     }
 }

@@ -12,6 +12,8 @@ use crate::core::market::Market;
 use crate::core::meter::Meter;
 use crate::core::order::Deposit;
 use crate::core::settings::MarketSettings;
+pub use crate::core::soft::Change;
+use crate::core::soft::Soft;
 use ed25519_dalek::SigningKey;
 use protocol::bounded::{List, Text};
 use protocol::ids::{HostId, LeaseId, RenterId};
@@ -19,11 +21,7 @@ use protocol::lease::Progress;
 use protocol::message::Rejection;
 use protocol::offer::Offer;
 use protocol::signed::Verified;
-use protocol::units::{Millis, Timestamp};
-use std::collections::{BTreeMap, BTreeSet};
-
-/// How soon a lease is looked at again when nothing came of the last look.
-const LOOK_AGAIN: Millis = Millis(1000);
+use protocol::units::Timestamp;
 
 /// One broker's market at work.
 #[derive(Debug)]
@@ -34,34 +32,7 @@ pub struct Desk {
     pub(crate) key: SigningKey,
     pub(crate) started_at: Timestamp,
     pub(super) goals_made: u64,
-    soft: BTreeMap<LeaseId, Soft>,
-    looks: BTreeSet<(Timestamp, LeaseId)>,
-    revisions: BTreeMap<LeaseId, u64>,
-    changes: Vec<Change>,
-}
-
-/// What is known of a live lease beyond the journal.
-#[derive(Debug)]
-struct Soft {
-    meter: Meter,
-    filled: Timestamp,
-    look: Timestamp,
-    progress: Option<Progress>,
-}
-
-/// A lease that somebody may be waiting to hear of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Change {
-    /// Which.
-    pub lease: LeaseId,
-    /// Its revision now.
-    pub revision: u64,
-    /// Whose it is.
-    pub renter: RenterId,
-    /// Where it runs.
-    pub host: HostId,
-    /// Whether its host has something else to do now.
-    pub goal: bool,
+    soft: Soft,
 }
 
 /// What an input comes to.
@@ -82,7 +53,11 @@ pub(super) enum Reply {
 
 impl Decision {
     pub(super) const fn events(events: Vec<Event>, reply: Reply) -> Self {
-        Self { events, meter: None, reply }
+        Self {
+            events,
+            meter: None,
+            reply,
+        }
     }
 
     pub(super) const fn answer(reply: Reply) -> Self {
@@ -91,7 +66,11 @@ impl Decision {
 
     /// Nothing for the journal, but the meter ran on.
     pub(super) const fn heard(lease: LeaseId, meter: Meter) -> Self {
-        Self { events: Vec::new(), meter: Some((lease, meter)), reply: Reply::Noted }
+        Self {
+            events: Vec::new(),
+            meter: Some((lease, meter)),
+            reply: Reply::Noted,
+        }
     }
 }
 
@@ -112,7 +91,12 @@ impl Desk {
     /// A desk that opens at `now`.
     #[must_use]
     pub fn open(now: Timestamp, setup: DeskSetup) -> Self {
-        let DeskSetup { market, book, settings, key } = setup;
+        let DeskSetup {
+            market,
+            book,
+            settings,
+            key,
+        } = setup;
         let mut desk = Self {
             market,
             book,
@@ -120,10 +104,7 @@ impl Desk {
             key,
             started_at: now,
             goals_made: 0,
-            soft: BTreeMap::new(),
-            looks: BTreeSet::new(),
-            revisions: BTreeMap::new(),
-            changes: Vec::new(),
+            soft: Soft::default(),
         };
         let live: Vec<LeaseId> = desk.market.live_leases().map(|lease| lease.id).collect();
         for lease in live {
@@ -165,17 +146,20 @@ impl Desk {
         record: &mut impl FnMut(&Event) -> Result<(), E>,
     ) -> Result<(), E> {
         self.book.expire(now);
-        while let Some((look, id)) = self.looks.first().copied() {
-            if look > now {
-                break;
-            }
+        while let Some(id) = self.soft.due(now) {
             let fill = self.is_time_to_fill(now, id);
-            let events =
-                self.market.lease(id).map(|lease| self.check(now, lease, fill)).unwrap_or_default();
+            let lease = self.market.lease(id);
+            let events = lease
+                .map(|lease| self.check(now, lease, fill))
+                .unwrap_or_default();
             for event in events {
                 self.happen(now, event, record)?;
             }
-            self.looked_at(now, id, fill);
+            if let Some(live) = self.soft.live_mut(id).filter(|_| fill) {
+                live.filled = now;
+            }
+            self.plan(now, id, MeterFrom::Here);
+            self.soft.look_later(id, now);
         }
         Ok(())
     }
@@ -210,10 +194,13 @@ impl Desk {
         progress: Progress,
     ) -> Result<(), Rejection> {
         let id = progress.lease;
-        let lease = self.market.lease(id).filter(|lease| lease.contract.host == host);
+        let lease = self
+            .market
+            .lease(id)
+            .filter(|lease| lease.contract.host == host);
         let starts = lease.ok_or(Rejection::UnknownLease)?.state.is_starting();
-        if let Some(soft) = self.soft.get_mut(&id).filter(|_| starts) {
-            soft.progress = Some(progress);
+        if let Some(live) = self.soft.live_mut(id).filter(|_| starts) {
+            live.progress = Some(progress);
             self.changed(now, id, false);
         }
         Ok(())
@@ -221,7 +208,7 @@ impl Desk {
 
     /// What changed since this was asked last.
     pub fn take_changes(&mut self) -> Vec<Change> {
-        std::mem::take(&mut self.changes)
+        self.soft.take_changes()
     }
 
     /// The hard state.
@@ -234,35 +221,54 @@ impl Desk {
     pub(super) fn is_free(&self, listing: &Listing) -> bool {
         let host = listing.host();
         let resources = &listing.offer().share.resources;
-        resources.iter().all(|resource| self.market.holder(host, resource).is_none())
+        resources
+            .iter()
+            .all(|resource| self.market.holder(host, resource).is_none())
     }
 
     /// A lease's meter, as far as it is known.
     pub(super) fn meter(&self, lease: &Lease) -> Meter {
-        self.soft.get(&lease.id).map_or(lease.meter, |soft| soft.meter)
+        self.soft
+            .live(lease.id)
+            .map_or(lease.meter, |live| live.meter)
     }
 
     /// A lease's meter with the time up to `now` counted as its state says.
     pub(super) fn meter_at(&self, now: Timestamp, lease: &Lease) -> Meter {
         let counting = lease.state.counting();
-        self.meter(lease).counted_to(now, counting, self.settings.suspect_after)
+        self.meter(lease)
+            .counted_to(now, counting, self.settings.suspect_after)
     }
 
     pub(super) fn progress_of(&self, lease: &Lease) -> Option<Progress> {
-        let soft = self.soft.get(&lease.id).filter(|_| lease.state.is_starting());
-        soft.and_then(|soft| soft.progress.clone())
+        let live = self
+            .soft
+            .live(lease.id)
+            .filter(|_| lease.state.is_starting());
+        live.and_then(|live| live.progress.clone())
     }
 
     /// Rises with every change, also over a restart as long as the clock does.
     pub(super) fn revision(&self, lease: LeaseId) -> u64 {
-        self.revisions.get(&lease).copied().unwrap_or(self.started_at.0)
+        self.soft.revision(lease).unwrap_or(self.started_at.0)
     }
 
     fn decide(&self, now: Timestamp, command: Command) -> Result<Decision, Rejection> {
         match command {
-            Command::Deposit { id, renter, amount, memo } => {
-                self.decide_deposit(now, Deposit { id, renter, amount, memo })
-            }
+            Command::Deposit {
+                id,
+                renter,
+                amount,
+                memo,
+            } => self.decide_deposit(
+                now,
+                Deposit {
+                    id,
+                    renter,
+                    amount,
+                    memo,
+                },
+            ),
             Command::Order(order) => self.decide_order(now, *order),
             Command::Lease(command) => self.decide_lease_command(now, command),
             Command::Grant(grant) => self.decide_grant(now, grant),
@@ -301,61 +307,50 @@ impl Desk {
 
     fn changed(&mut self, now: Timestamp, id: LeaseId, goal: bool) {
         let revision = self.revision(id).saturating_add(1).max(now.0);
-        let Some(lease) = self.market.lease(id) else { return };
+        let Some(lease) = self.market.lease(id) else {
+            return;
+        };
         let (renter, host) = (lease.contract.renter, lease.contract.host);
-        self.changes.push(Change { lease: id, revision, renter, host, goal });
-        self.revisions.insert(id, revision);
+        self.soft.changed(Change {
+            lease: id,
+            revision,
+            renter,
+            host,
+            goal,
+        });
     }
 
     fn run_on(&mut self, now: Timestamp, id: LeaseId, meter: Meter) {
-        if let Some(soft) = self.soft.get_mut(&id) {
-            soft.meter = meter;
+        if let Some(live) = self.soft.live_mut(id) {
+            live.meter = meter;
         }
         self.plan(now, id, MeterFrom::Here);
     }
 
     fn is_time_to_fill(&self, now: Timestamp, id: LeaseId) -> bool {
-        let filled = self.soft.get(&id).map(|soft| soft.filled);
+        let filled = self.soft.live(id).map(|live| live.filled);
         filled.is_some_and(|filled| now.since(filled) >= self.settings.top_up_every.millis())
-    }
-
-    /// After a look: the next one is later, whatever was found.
-    fn looked_at(&mut self, now: Timestamp, id: LeaseId, filled: bool) {
-        if let Some(soft) = self.soft.get_mut(&id).filter(|_| filled) {
-            soft.filled = now;
-        }
-        self.plan(now, id, MeterFrom::Here);
-        let Some(soft) = self.soft.get_mut(&id).filter(|soft| soft.look <= now) else { return };
-        self.looks.remove(&(soft.look, id));
-        soft.look = now.after(LOOK_AGAIN);
-        self.looks.insert((soft.look, id));
     }
 
     /// Puts right what is kept beside a lease: its meter, and when it is looked at next.
     fn plan(&mut self, now: Timestamp, id: LeaseId, from: MeterFrom) {
-        if let Some(soft) = self.soft.get(&id) {
-            self.looks.remove(&(soft.look, id));
-        }
-        let Some(lease) = self.market.lease(id).filter(|lease| !lease.state.is_closed()) else {
-            self.soft.remove(&id);
+        let lease = self
+            .market
+            .lease(id)
+            .filter(|lease| !lease.state.is_closed());
+        let Some(journalled) = lease.map(|lease| lease.meter) else {
+            self.soft.forget(id);
             return;
         };
-        let journalled = lease.meter;
-        let soft = self.soft.entry(id).or_insert_with(|| Soft {
-            meter: journalled,
-            filled: now,
-            look: now,
-            progress: None,
-        });
+        let live = self.soft.live_or_new(id, now, journalled);
         if from == MeterFrom::Journal {
-            soft.meter = journalled;
+            live.meter = journalled;
         }
-        let filled = soft.filled;
-        let look = self.market.lease(id).map_or(now, |lease| self.next_look(now, lease, filled));
-        if let Some(soft) = self.soft.get_mut(&id) {
-            soft.look = look;
+        let filled = live.filled;
+        if let Some(lease) = self.market.lease(id) {
+            let look = self.next_look(now, lease, filled);
+            self.soft.look_at(id, look);
         }
-        self.looks.insert((look, id));
     }
 }
 

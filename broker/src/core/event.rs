@@ -3,8 +3,8 @@
 //! An event carries everything its application needs (prices, deadlines, entries), so that applying it
 //! takes no decision, needs no offer, and gives the same state whenever it is done.
 
-use crate::core::ledger::Entry;
 use crate::core::lease::State;
+use crate::core::ledger::Entry;
 use crate::core::meter::Meter;
 use protocol::bounded::Text;
 use protocol::ids::{DepositId, LeaseId, RenterId};
@@ -180,6 +180,9 @@ where
     Signed<T>: Deserialize<'de>,
 {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Signed::deserialize(deserializer)?.reopen().map(Self).map_err(D::Error::custom)
+        Signed::deserialize(deserializer)?
+            .reopen()
+            .map(Self)
+            .map_err(D::Error::custom)
     }
 }

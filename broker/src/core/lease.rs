@@ -145,7 +145,10 @@ impl State {
     /// Whether the host is on its way to running it.
     #[must_use]
     pub const fn is_starting(&self) -> bool {
-        matches!(self, Self::Offered { .. } | Self::Accepted { .. } | Self::Preparing { .. })
+        matches!(
+            self,
+            Self::Offered { .. } | Self::Accepted { .. } | Self::Preparing { .. }
+        )
     }
 
     /// Whether nothing of it is left anywhere.
@@ -242,7 +245,15 @@ impl Lease {
     /// The lease that a match makes.
     #[must_use]
     pub fn of_match(matched: Match, at: Timestamp) -> Self {
-        let Match { order, award, share, limits, duration_max, accept_by, start_by } = matched;
+        let Match {
+            order,
+            award,
+            share,
+            limits,
+            duration_max,
+            accept_by,
+            start_by,
+        } = matched;
         let (body, terms) = (order.body(), award.body());
         let contract = Contract {
             order: body.id,
@@ -266,9 +277,15 @@ impl Lease {
         Self {
             id: terms.lease,
             contract,
-            papers: Papers::Whole { order: Box::new(order), award: Box::new(award) },
+            papers: Papers::Whole {
+                order: Box::new(order),
+                award: Box::new(award),
+            },
             grant: None,
-            state: State::Offered { accept_by, start_by },
+            state: State::Offered {
+                accept_by,
+                start_by,
+            },
             since: at,
             run: 1,
             started_at: None,
@@ -290,7 +307,9 @@ impl Lease {
     /// Puts away what only a host with a container needs.
     pub(crate) fn file_papers(&mut self) {
         if let Papers::Whole { order, .. } = &self.papers {
-            self.papers = Papers::Filed { body: body_digest(order.body()) };
+            self.papers = Papers::Filed {
+                body: body_digest(order.body()),
+            };
         }
     }
 
@@ -311,7 +330,12 @@ impl Lease {
     /// What `usage` costs it.
     #[must_use]
     pub fn charge_for(&self, usage: &Usage) -> Amounts {
-        let Contract { prices, disk, budget, .. } = &self.contract;
+        let Contract {
+            prices,
+            disk,
+            budget,
+            ..
+        } = &self.contract;
         charge::charged(prices, *disk, usage, *budget)
     }
 

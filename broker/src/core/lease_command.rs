@@ -21,7 +21,10 @@ impl Desk {
     ) -> Result<Decision, Rejection> {
         let LeaseCommand { lease: id, action } = *command.body();
         let renter = RenterId::from(command.signer());
-        let lease = self.market.lease(id).filter(|lease| lease.contract.renter == renter);
+        let lease = self
+            .market
+            .lease(id)
+            .filter(|lease| lease.contract.renter == renter);
         let lease = lease.ok_or(Rejection::UnknownLease)?;
         match self.market.seen.sighting(&command) {
             Sighting::New => {}
@@ -34,7 +37,11 @@ impl Desk {
             LeaseAction::End => self.end(now, lease, EndCause::Renter),
         };
         let fact = Fact::Commanded(Box::new(command.into()));
-        let mut events = vec![Event { at: now, fact, entries: Vec::new() }];
+        let mut events = vec![Event {
+            at: now,
+            fact,
+            entries: Vec::new(),
+        }];
         events.extend(step);
         Ok(Decision::events(events, Reply::Lease(id)))
     }
@@ -46,7 +53,10 @@ impl Desk {
     ) -> Result<Decision, Rejection> {
         let lease = self.market.lease(id).ok_or(Rejection::UnknownLease)?;
         let step = self.end(now, lease, EndCause::Operator);
-        Ok(Decision::events(step.into_iter().collect(), Reply::Lease(id)))
+        Ok(Decision::events(
+            step.into_iter().collect(),
+            Reply::Lease(id),
+        ))
     }
 
     /// Frees the resource and keeps the disk. Stopping what is stopped is nothing.
@@ -89,7 +99,10 @@ impl Desk {
         }
         let meter = self.meter_at(now, lease);
         // What is charged up to here comes out of the same money.
-        let unposted = lease.charge_for(&meter.usage).total().saturating_sub(lease.charged.total());
+        let unposted = lease
+            .charge_for(&meter.usage)
+            .total()
+            .saturating_sub(lease.charged.total());
         let needed = self.hold_to_run(lease, &meter).saturating_add(unposted);
         let held = self.market.held(lease.id);
         let available = self.market.available(contract.renter);
@@ -98,7 +111,12 @@ impl Desk {
             return Err(Rejection::NotEnoughMoney { available, needed });
         }
         let start_by = now.after(contract.limits.start_within.millis());
-        Ok(Some(self.moved(now, lease, State::Preparing { start_by }, meter)))
+        Ok(Some(self.moved(
+            now,
+            lease,
+            State::Preparing { start_by },
+            meter,
+        )))
     }
 
     /// Ends a lease. Ending what ends is nothing.
@@ -124,7 +142,10 @@ impl Desk {
             | PauseCause::OutOfMemory
             | PauseCause::ResumeFailed(_) => self.settings.disk_keep,
         };
-        State::Paused { cause, disk_until: now.after(keep.millis()) }
+        State::Paused {
+            cause,
+            disk_until: now.after(keep.millis()),
+        }
     }
 
     /// The state of a lease whose host has still to clear up.

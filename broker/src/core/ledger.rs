@@ -88,7 +88,11 @@ impl Transfer {
     }
 
     fn add(&mut self, account: Account, amount: i64) {
-        match self.entries.iter_mut().find(|entry| entry.account == account) {
+        match self
+            .entries
+            .iter_mut()
+            .find(|entry| entry.account == account)
+        {
             // Amounts are bounded by the cash, which was checked when it came in.
             Some(entry) => entry.amount = entry.amount.saturating_add(amount),
             None => self.entries.push(Entry { account, amount }),
@@ -135,7 +139,9 @@ impl Ledger {
 
     /// Every account that is not empty, with its balance as debits less credits.
     pub fn iter(&self) -> impl Iterator<Item = (&Account, i64)> {
-        self.balances.iter().map(|(account, balance)| (account, *balance))
+        self.balances
+            .iter()
+            .map(|(account, balance)| (account, *balance))
     }
 
     /// How many accounts are not empty.
@@ -170,12 +176,20 @@ mod tests {
         let mut ledger = Ledger::default();
         let deposit = Transfer::default().moving(Account::Cash, RENTER, MicroUsd(10_000_000));
         ledger.apply(&deposit.entries());
-        let hold = Transfer::default().moving(RENTER, LOCKED, MicroUsd(733_872)).entries();
+        let hold = Transfer::default()
+            .moving(RENTER, LOCKED, MicroUsd(733_872))
+            .entries();
         assert_eq!(
             hold,
             [
-                Entry { account: RENTER, amount: 733_872 },
-                Entry { account: LOCKED, amount: -733_872 }
+                Entry {
+                    account: RENTER,
+                    amount: 733_872
+                },
+                Entry {
+                    account: LOCKED,
+                    amount: -733_872
+                }
             ]
         );
         ledger.apply(&hold);
@@ -195,7 +209,12 @@ mod tests {
 
     #[test]
     fn a_move_of_nothing_leaves_no_entry() {
-        assert_eq!(Transfer::default().moving(RENTER, LOCKED, MicroUsd::ZERO).entries(), []);
+        assert_eq!(
+            Transfer::default()
+                .moving(RENTER, LOCKED, MicroUsd::ZERO)
+                .entries(),
+            []
+        );
         let there_and_back = Transfer::default()
             .moving(RENTER, LOCKED, MicroUsd(5))
             .moving(LOCKED, RENTER, MicroUsd(5));

@@ -4,8 +4,8 @@
 //! Must not decide anything, and must not hold what a restart may forget.
 
 use crate::core::event::{Event, Fact, Move, Reading};
-use crate::core::ledger::{Account, Ledger};
 use crate::core::lease::{Lease, State};
+use crate::core::ledger::{Account, Ledger};
 use crate::core::seen::ReplayWindow;
 use protocol::ids::{BrokerId, DepositId, HostId, LeaseId, PublicKey, RenterId};
 use protocol::lease::PauseCause;
@@ -70,7 +70,9 @@ impl Market {
         self.seen.forget(at);
         self.ledger.apply(&entries);
         match fact {
-            Fact::Deposited { id, renter, amount, .. } => {
+            Fact::Deposited {
+                id, renter, amount, ..
+            } => {
                 self.add_deposit(id, renter, amount);
             }
             Fact::Matched(matched) => {
@@ -111,7 +113,9 @@ impl Market {
 
     fn change(&mut self, id: LeaseId, change: impl FnOnce(&mut Lease)) {
         // An event is about a lease that an earlier one made.
-        let Some(lease) = self.leases.get_mut(&id) else { return };
+        let Some(lease) = self.leases.get_mut(&id) else {
+            return;
+        };
         let (held, open) = (lease.state.holds_resources(), lease.state.is_open());
         let live = !lease.state.is_closed();
         change(lease);
@@ -164,18 +168,31 @@ impl Market {
 
     /// The leases that are not over, by id.
     pub fn live_leases(&self) -> impl Iterator<Item = &Lease> {
-        self.index.live_leases.iter().filter_map(|id| self.lease(*id))
+        self.index
+            .live_leases
+            .iter()
+            .filter_map(|id| self.lease(*id))
     }
 
     /// All leases of a party, as renter or host, newest first.
     pub fn leases_of(&self, party: PublicKey) -> impl Iterator<Item = &Lease> {
-        let ids = self.index.all.get(&party).into_iter().flat_map(|ids| ids.values().rev());
+        let ids = self
+            .index
+            .all
+            .get(&party)
+            .into_iter()
+            .flat_map(|ids| ids.values().rev());
         ids.filter_map(|id| self.lease(*id))
     }
 
     /// The leases of a party that are not over, newest first.
     pub fn live_leases_of(&self, party: PublicKey) -> impl Iterator<Item = &Lease> {
-        let ids = self.index.live.get(&party).into_iter().flat_map(|ids| ids.values().rev());
+        let ids = self
+            .index
+            .live
+            .get(&party)
+            .into_iter()
+            .flat_map(|ids| ids.values().rev());
         ids.filter_map(|id| self.lease(*id))
     }
 
@@ -206,8 +223,13 @@ impl Market {
 
 /// The lease in its next state.
 fn step(lease: &mut Lease, moved: Move, at: Timestamp) {
-    let Move { to, meter, charged, .. } = moved;
-    if matches!((&lease.state, &to), (State::Paused { .. }, State::Preparing { .. })) {
+    let Move {
+        to, meter, charged, ..
+    } = moved;
+    if matches!(
+        (&lease.state, &to),
+        (State::Paused { .. }, State::Preparing { .. })
+    ) {
         lease.run = lease.run.saturating_add(1);
     }
     if lease.started_at.is_none() && has_run(&to) {
@@ -254,7 +276,12 @@ impl Index {
         set(&mut self.names, name, lease.id, lease.state.is_open());
         for resource in &contract.share.resources {
             let key = (contract.host, resource.clone());
-            set(&mut self.resources, key, lease.id, lease.state.holds_resources());
+            set(
+                &mut self.resources,
+                key,
+                lease.id,
+                lease.state.holds_resources(),
+            );
         }
         let live = !lease.state.is_closed();
         for party in parties(lease) {

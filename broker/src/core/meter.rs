@@ -80,7 +80,11 @@ impl Meter {
     /// Takes up what a report says, after the time before it was counted.
     #[must_use]
     pub fn hearing(mut self, now: Timestamp, report: &Report, digest: Digest) -> Self {
-        let Meters { running, uploaded, downloaded } = report.meters;
+        let Meters {
+            running,
+            uploaded,
+            downloaded,
+        } = report.meters;
         self.heard = self.heard.max(now);
         self.signed.running = self.signed.running.max(running);
         self.signed.uploaded = self.signed.uploaded.max(uploaded);
@@ -115,7 +119,10 @@ impl Meter {
     /// What will be billed if the host signs all that the broker's clock allows.
     #[must_use]
     pub fn at_most(&self) -> Usage {
-        Usage { running: self.usage.running.max(self.allowed), ..self.usage }
+        Usage {
+            running: self.usage.running.max(self.allowed),
+            ..self.usage
+        }
     }
 
     /// Whether the host has been heard lately enough to be billed for.
@@ -125,7 +132,10 @@ impl Meter {
     }
 
     fn billed(mut self) -> Self {
-        self.usage.running = self.usage.running.max(self.allowed.min(self.signed.running));
+        self.usage.running = self
+            .usage
+            .running
+            .max(self.allowed.min(self.signed.running));
         let most = Bytes(self.usage.running.0.saturating_mul(LINK_BYTES_PER_MS));
         self.usage.uploaded = self.usage.uploaded.max(self.signed.uploaded.min(most));
         self.usage.downloaded = self.usage.downloaded.max(self.signed.downloaded.min(most));

@@ -29,12 +29,13 @@ pub mod state;
 
 pub mod book;
 
-pub mod desk;
 mod check;
+pub mod desk;
 mod lease_command;
 mod order;
 mod report;
 mod settle;
+mod soft;
 
 pub mod view;
 

@@ -6,8 +6,8 @@ use crate::core::book::Listing;
 use crate::core::charge;
 use crate::core::desk::{Decision, Desk, Reply};
 use crate::core::event::{Event, Fact, Match};
-use crate::core::ledger::{Account, Transfer};
 use crate::core::lease::{Lease, Papers};
+use crate::core::ledger::{Account, Transfer};
 use crate::core::seen::Sighting;
 use protocol::bounded::Text;
 use protocol::ids::{DepositId, HostId, LeaseId, MessageId, RenterId};
@@ -36,7 +36,12 @@ impl Desk {
         now: Timestamp,
         deposit: Deposit,
     ) -> Result<Decision, Rejection> {
-        let Deposit { id, renter, amount, memo } = deposit;
+        let Deposit {
+            id,
+            renter,
+            amount,
+            memo,
+        } = deposit;
         let reply = Reply::Deposited(renter);
         match self.market.deposits.get(&id) {
             Some(known) if *known == (renter, amount) => return Ok(Decision::answer(reply)),
@@ -44,14 +49,35 @@ impl Desk {
             None => {}
         }
         // All balances together are the cash: while that fits, every sum of some of them does.
-        let cash = self.market.ledger().balance(&Account::Cash).checked_add(amount);
+        let cash = self
+            .market
+            .ledger()
+            .balance(&Account::Cash)
+            .checked_add(amount);
         if amount <= MicroUsd::ZERO || cash.is_none() {
-            return Err(bad_value("amount", "more than nothing, and less than the ledger can hold"));
+            return Err(bad_value(
+                "amount",
+                "more than nothing, and less than the ledger can hold",
+            ));
         }
         let account = Account::RenterAvailable(renter);
-        let entries = Transfer::default().moving(Account::Cash, account, amount).entries();
-        let fact = Fact::Deposited { id, renter, amount, memo };
-        Ok(Decision::events(vec![Event { at: now, fact, entries }], reply))
+        let entries = Transfer::default()
+            .moving(Account::Cash, account, amount)
+            .entries();
+        let fact = Fact::Deposited {
+            id,
+            renter,
+            amount,
+            memo,
+        };
+        Ok(Decision::events(
+            vec![Event {
+                at: now,
+                fact,
+                entries,
+            }],
+            reply,
+        ))
     }
 
     pub(super) fn decide_order(
@@ -66,7 +92,11 @@ impl Desk {
         }
         if let Some(lease) = self.market.lease(id) {
             let same = lease.came_from(order.body());
-            return if same { Ok(Decision::answer(Reply::Lease(id))) } else { Err(Rejection::IdReused) };
+            return if same {
+                Ok(Decision::answer(Reply::Lease(id)))
+            } else {
+                Err(Rejection::IdReused)
+            };
         }
         check_values(order.body())?;
         let listing = self.listed(now, order.body())?;
@@ -76,31 +106,54 @@ impl Desk {
             return Err(Rejection::NameTaken(name.clone()));
         }
         let award = self.award(now, id, &order, listing)?;
-        self.check_room(listing.host(), order.signed().size() + award.signed().size())?;
+        self.check_room(
+            listing.host(),
+            order.signed().size() + award.signed().size(),
+        )?;
         let hold = self.hold_to_start(order.body(), listing);
         let available = self.market.available(renter);
         if available < hold {
-            return Err(Rejection::NotEnoughMoney { available, needed: hold });
+            return Err(Rejection::NotEnoughMoney {
+                available,
+                needed: hold,
+            });
         }
         let (free, locked) = (Account::RenterAvailable(renter), Account::RenterLocked(id));
         let entries = Transfer::default().moving(free, locked, hold).entries();
         let fact = Fact::Matched(Box::new(self.matched(now, order, award, listing)));
-        Ok(Decision::events(vec![Event { at: now, fact, entries }], Reply::Lease(id)))
+        Ok(Decision::events(
+            vec![Event {
+                at: now,
+                fact,
+                entries,
+            }],
+            Reply::Lease(id),
+        ))
     }
 
     /// The offer that an order names, if it stands and nobody has it.
     fn listed(&self, now: Timestamp, order: &Order) -> Result<&Listing, Rejection> {
-        let listing = self.book.get(order.offer, now).ok_or(Rejection::OfferGone)?;
+        let listing = self
+            .book
+            .get(order.offer, now)
+            .ok_or(Rejection::OfferGone)?;
         // What was decoded can be encoded; if not, nobody agreed to it.
         if listing.offer().terms_digest() != Ok(order.terms) {
             return Err(Rejection::OfferChanged);
         }
-        if self.is_free(listing) { Ok(listing) } else { Err(Rejection::OfferTaken) }
+        if self.is_free(listing) {
+            Ok(listing)
+        } else {
+            Err(Rejection::OfferTaken)
+        }
     }
 
     fn check_limits(&self, order: &Order, listing: &Listing) -> Result<(), Rejection> {
         let offer = listing.offer();
-        let (price, allowed) = (offer.prices.all_in_hour(order.disk), order.price_max.amount());
+        let (price, allowed) = (
+            offer.prices.all_in_hour(order.disk),
+            order.price_max.amount(),
+        );
         if price > allowed {
             return Err(Rejection::PriceAboveLimit { price, allowed });
         }
@@ -183,7 +236,9 @@ impl Desk {
             share: offer.share.clone(),
             limits: offer.limits,
             duration_max,
-            accept_by: now.after(self.settings.accept_within.millis()).min(start_by),
+            accept_by: now
+                .after(self.settings.accept_within.millis())
+                .min(start_by),
             start_by,
         }
     }
@@ -223,5 +278,8 @@ fn check_values(order: &Order) -> Result<(), Rejection> {
 }
 
 pub(super) fn bad_value(field: &str, problem: &str) -> Rejection {
-    Rejection::BadValue { field: Text::cut(field), problem: Text::cut(problem) }
+    Rejection::BadValue {
+        field: Text::cut(field),
+        problem: Text::cut(problem),
+    }
 }

@@ -41,8 +41,15 @@ impl Desk {
             State::Closed { .. } => return Err(Rejection::WrongPhase(lease.state.phase())),
         }
         check_grant(lease, grant.body())?;
-        let fact = Fact::Granted { lease: lease.id, grant: Box::new(grant.into()) };
-        let events = vec![Event { at: now, fact, entries: Vec::new() }];
+        let fact = Fact::Granted {
+            lease: lease.id,
+            grant: Box::new(grant.into()),
+        };
+        let events = vec![Event {
+            at: now,
+            fact,
+            entries: Vec::new(),
+        }];
         Ok(Decision::events(events, Reply::Noted))
     }
 
@@ -63,7 +70,9 @@ impl Desk {
             | State::Suspect { .. }
             | State::Paused { .. } => return Err(Rejection::WrongPhase(lease.state.phase())),
         }
-        let to = State::Closed { cause: EndCause::Refused(refusal.body().reason.clone()) };
+        let to = State::Closed {
+            cause: EndCause::Refused(refusal.body().reason.clone()),
+        };
         let event = self.moved(now, lease, to, self.meter_at(now, lease));
         Ok(Decision::events(vec![event], Reply::Noted))
     }
@@ -82,7 +91,9 @@ impl Desk {
         if matches!(lease.state, State::Offered { .. }) && said.state != ContainerState::Gone {
             return Err(Rejection::WrongPhase(lease.state.phase()));
         }
-        let meter = self.meter_at(now, lease).hearing(now, said, report.digest());
+        let meter = self
+            .meter_at(now, lease)
+            .hearing(now, said, report.digest());
         let event = match self.after_report(now, lease, said) {
             Some(State::Running) => self.moved(now, lease, State::Running, meter.starting()),
             Some(to) => self.moved(now, lease, to, meter),
@@ -109,16 +120,18 @@ impl Desk {
         }
         match &lease.state {
             State::Accepted { start_by } => {
-                let to = || State::Preparing { start_by: *start_by };
-                self.while_starting(now, lease, &report.state).or_else(|| {
-                    matches!(report.state, ContainerState::Preparing(_)).then(to)
-                })
+                let to = || State::Preparing {
+                    start_by: *start_by,
+                };
+                self.while_starting(now, lease, &report.state)
+                    .or_else(|| matches!(report.state, ContainerState::Preparing(_)).then(to))
             }
             State::Preparing { .. } => self.while_starting(now, lease, &report.state),
             State::Running => self.while_running(now, lease, &report.state),
-            State::Suspect { .. } => {
-                Some(self.while_running(now, lease, &report.state).unwrap_or(State::Running))
-            }
+            State::Suspect { .. } => Some(
+                self.while_running(now, lease, &report.state)
+                    .unwrap_or(State::Running),
+            ),
             State::Offered { .. }
             | State::Paused { .. }
             | State::Closing { .. }
@@ -159,7 +172,9 @@ impl Desk {
                 StopReason::OutOfMemory => PauseCause::OutOfMemory,
                 StopReason::ResourceTaken => PauseCause::ResumeFailed(taken()),
             },
-            ContainerState::Failed(problem) => return Some(self.failed(now, lease, problem.clone())),
+            ContainerState::Failed(problem) => {
+                return Some(self.failed(now, lease, problem.clone()));
+            }
             ContainerState::Running | ContainerState::Preparing(_) | ContainerState::Gone => {
                 return None;
             }
@@ -185,7 +200,9 @@ fn gone(lease: &Lease) -> Option<State> {
         | State::Preparing { .. }
         | State::Running
         | State::Suspect { .. }
-        | State::Paused { .. } => EndCause::Host(Detail::cut("the host says that it has no such container")),
+        | State::Paused { .. } => {
+            EndCause::Host(Detail::cut("the host says that it has no such container"))
+        }
     };
     Some(State::Closed { cause })
 }
@@ -197,11 +214,17 @@ fn check_grant(lease: &Lease, grant: &Grant) -> Result<(), Rejection> {
         Papers::Filed { .. } => return Err(Rejection::WrongPhase(lease.state.phase())),
     };
     if grant.order != lease.contract.order_digest || grant.award != award {
-        return Err(bad_value("grant", "it is for another order or another award"));
+        return Err(bad_value(
+            "grant",
+            "it is for another order or another award",
+        ));
     }
     let granted = grant.resources.iter().map(|(resource, _)| resource);
     if !granted.eq(lease.contract.share.resources.iter()) {
-        return Err(bad_value("grant", "its resources are not the ones of the offer, in their order"));
+        return Err(bad_value(
+            "grant",
+            "its resources are not the ones of the offer, in their order",
+        ));
     }
     Ok(())
 }

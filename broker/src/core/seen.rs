@@ -64,7 +64,12 @@ impl ReplayWindow {
 
     /// Remembers.
     pub(crate) fn insert(&mut self, seen: Seen) {
-        let Seen { signer, id, digest, until } = seen;
+        let Seen {
+            signer,
+            id,
+            digest,
+            until,
+        } = seen;
         self.known.insert((signer, id), (digest, until));
         self.by_time.insert((until, signer, id));
     }
@@ -94,11 +99,13 @@ impl ReplayWindow {
 
     /// All of them, in order.
     pub fn iter(&self) -> impl Iterator<Item = Seen> + '_ {
-        self.known.iter().map(|((signer, id), (digest, until))| Seen {
-            signer: *signer,
-            id: *id,
-            digest: *digest,
-            until: *until,
-        })
+        self.known
+            .iter()
+            .map(|((signer, id), (digest, until))| Seen {
+                signer: *signer,
+                id: *id,
+                digest: *digest,
+                until: *until,
+            })
     }
 }

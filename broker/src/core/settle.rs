@@ -4,8 +4,8 @@
 
 use crate::core::desk::Desk;
 use crate::core::event::{Event, Fact, Move, Reading};
-use crate::core::ledger::{Account, Entry, Transfer};
 use crate::core::lease::{Lease, State};
+use crate::core::ledger::{Account, Entry, Transfer};
 use crate::core::meter::Meter;
 use protocol::ids::LeaseId;
 use protocol::terms::fee_of;
@@ -31,16 +31,41 @@ impl Desk {
     /// The event that takes `lease` to its next state, settled with `meter`.
     pub(super) fn moved(&self, now: Timestamp, lease: &Lease, to: State, meter: Meter) -> Event {
         let hold = self.hold_in(lease, &to, &meter);
-        let Settlement { meter, charged, entries } = self.settle(lease, meter, hold);
-        let fact = Fact::Moved(Box::new(Move { lease: lease.id, to, meter, charged }));
-        Event { at: now, fact, entries }
+        let Settlement {
+            meter,
+            charged,
+            entries,
+        } = self.settle(lease, meter, hold);
+        let fact = Fact::Moved(Box::new(Move {
+            lease: lease.id,
+            to,
+            meter,
+            charged,
+        }));
+        Event {
+            at: now,
+            fact,
+            entries,
+        }
     }
 
     /// The event that journals a meter.
     pub(super) fn metered(&self, now: Timestamp, lease: &Lease, meter: Meter) -> Event {
-        let Settlement { meter, charged, entries } = self.settle(lease, meter, Hold::Keep);
-        let fact = Fact::Metered(Box::new(Reading { lease: lease.id, meter, charged }));
-        Event { at: now, fact, entries }
+        let Settlement {
+            meter,
+            charged,
+            entries,
+        } = self.settle(lease, meter, Hold::Keep);
+        let fact = Fact::Metered(Box::new(Reading {
+            lease: lease.id,
+            meter,
+            charged,
+        }));
+        Event {
+            at: now,
+            fact,
+            entries,
+        }
     }
 
     /// The event that fills up the hold to `target`, if money is there to do it.
@@ -54,8 +79,14 @@ impl Desk {
         let amount = missing.min(self.market.available(lease.contract.renter));
         (amount > MicroUsd::ZERO).then(|| {
             let (available, locked, ..) = accounts(lease);
-            let entries = Transfer::default().moving(available, locked, amount).entries();
-            Event { at: now, fact: Fact::Held { lease: lease.id }, entries }
+            let entries = Transfer::default()
+                .moving(available, locked, amount)
+                .entries();
+            Event {
+                at: now,
+                fact: Fact::Held { lease: lease.id },
+                entries,
+            }
         })
     }
 
@@ -78,7 +109,9 @@ impl Desk {
     fn hold_of(&self, lease: &Lease, meter: &Meter, period: MicroUsd) -> MicroUsd {
         let charged = lease.charge_for(&meter.usage).total();
         let left = lease.contract.budget.saturating_sub(charged);
-        period.saturating_add(Self::unsigned(lease, meter)).min(left)
+        period
+            .saturating_add(Self::unsigned(lease, meter))
+            .min(left)
     }
 
     fn hold_in(&self, lease: &Lease, to: &State, meter: &Meter) -> Hold {
@@ -121,7 +154,10 @@ impl Desk {
             Hold::Keep => left.max(MicroUsd::ZERO),
             Hold::Becomes(target) => target,
         };
-        let more = target.saturating_sub(left).min(available).max(MicroUsd::ZERO);
+        let more = target
+            .saturating_sub(left)
+            .min(available)
+            .max(MicroUsd::ZERO);
         let less = left.saturating_sub(target).max(MicroUsd::ZERO);
         let (free, locked, host, broker) = accounts(lease);
         let entries = Transfer::default()
@@ -130,7 +166,11 @@ impl Desk {
             .moving(locked, broker, fee)
             .moving(locked, free, less)
             .entries();
-        Settlement { meter, charged, entries }
+        Settlement {
+            meter,
+            charged,
+            entries,
+        }
     }
 }
 

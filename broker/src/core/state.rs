@@ -3,8 +3,8 @@
 //!
 //! Must not know where the bytes are kept.
 
-use crate::core::ledger::Account;
 use crate::core::lease::Lease;
+use crate::core::ledger::Account;
 use crate::core::market::Market;
 use crate::core::seen::Seen;
 use protocol::codec::{self, CodecError};
@@ -16,9 +16,18 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Serialize, Deserialize)]
 enum Record<L> {
     /// The first one.
-    Head { broker: BrokerId, events: u64, last_number: u64, last_at: Timestamp },
+    Head {
+        broker: BrokerId,
+        events: u64,
+        last_number: u64,
+        last_at: Timestamp,
+    },
     /// A deposit.
-    Deposit { id: DepositId, renter: RenterId, amount: MicroUsd },
+    Deposit {
+        id: DepositId,
+        renter: RenterId,
+        amount: MicroUsd,
+    },
     /// A balance, as debits less credits.
     Balance { account: Account, balance: i64 },
     /// A lease.
@@ -55,14 +64,32 @@ impl Market {
     /// # Errors
     /// When a record is larger than a message may be, which an order's own bound rules out.
     pub fn encode(&self) -> Result<Vec<u8>, StateError> {
-        let Self { broker, events, last_number, last_at, .. } = *self;
+        let Self {
+            broker,
+            events,
+            last_number,
+            last_at,
+            ..
+        } = *self;
         let mut writer = Writer::default();
-        writer.put(&Record::Head { broker, events, last_number, last_at })?;
+        writer.put(&Record::Head {
+            broker,
+            events,
+            last_number,
+            last_at,
+        })?;
         for (id, (renter, amount)) in &self.deposits {
-            writer.put(&Record::Deposit { id: *id, renter: *renter, amount: *amount })?;
+            writer.put(&Record::Deposit {
+                id: *id,
+                renter: *renter,
+                amount: *amount,
+            })?;
         }
         for (account, balance) in self.ledger.iter() {
-            writer.put(&Record::Balance { account: *account, balance })?;
+            writer.put(&Record::Balance {
+                account: *account,
+                balance,
+            })?;
         }
         for lease in self.leases() {
             writer.put(&Record::Lease(lease))?;
@@ -79,7 +106,13 @@ impl Market {
     /// When they are not one.
     pub fn decode(bytes: &[u8]) -> Result<Self, StateError> {
         let mut reader = Reader { bytes, index: 0 };
-        let Some(Record::Head { broker, events, last_number, last_at }) = reader.next()? else {
+        let Some(Record::Head {
+            broker,
+            events,
+            last_number,
+            last_at,
+        }) = reader.next()?
+        else {
             return Err(StateError::Cut);
         };
         let mut market = Self::new(broker);

@@ -3,8 +3,8 @@
 //! Must not check who asks: a party is given, and sees what is its own; the operator sees all.
 
 use crate::core::desk::Desk;
-use crate::core::ledger::Account;
 use crate::core::lease::{Lease, Papers, State};
+use crate::core::ledger::Account;
 use protocol::bounded::{List, Text};
 use protocol::codec::CodecError;
 use protocol::ids::{Digest, HostId, LeaseId, MessageId, PublicKey, RenterId};
@@ -67,7 +67,8 @@ impl Desk {
     /// Which offers match.
     #[must_use]
     pub fn search(&self, now: Timestamp, search: &Search) -> Found {
-        self.book.search(search, now, |listing| self.is_free(listing))
+        self.book
+            .search(search, now, |listing| self.is_free(listing))
     }
 
     /// A lease, whoever asks.
@@ -94,18 +95,21 @@ impl Desk {
 
     /// The leases of `party`, newest first, as many as fit into an answer.
     #[must_use]
-    pub fn leases_of(
-        &self,
-        now: Timestamp,
-        party: PublicKey,
-        scope: LeaseScope,
-    ) -> Vec<LeaseView> {
+    pub fn leases_of(&self, now: Timestamp, party: PublicKey, scope: LeaseScope) -> Vec<LeaseView> {
         let view = |lease| self.view_of(now, lease);
         match scope {
-            LeaseScope::Open => {
-                self.market.live_leases_of(party).take(LEASES_MAX).map(view).collect()
-            }
-            LeaseScope::All => self.market.leases_of(party).take(LEASES_MAX).map(view).collect(),
+            LeaseScope::Open => self
+                .market
+                .live_leases_of(party)
+                .take(LEASES_MAX)
+                .map(view)
+                .collect(),
+            LeaseScope::All => self
+                .market
+                .leases_of(party)
+                .take(LEASES_MAX)
+                .map(view)
+                .collect(),
         }
     }
 
@@ -124,8 +128,10 @@ impl Desk {
     /// A renter's money.
     #[must_use]
     pub fn balance(&self, renter: RenterId) -> Balance {
-        let mut balance =
-            Balance { available: self.market.available(renter), ..Balance::default() };
+        let mut balance = Balance {
+            available: self.market.available(renter),
+            ..Balance::default()
+        };
         for lease in self.market.leases_of(renter.into()) {
             if lease.contract.renter == renter {
                 let burn = match lease.state {
@@ -154,11 +160,16 @@ impl Desk {
             if lease.contract.host != host {
                 continue;
             }
-            let pending = self.market.ledger().balance(&Account::HostPending(lease.id));
+            let pending = self
+                .market
+                .ledger()
+                .balance(&Account::HostPending(lease.id));
             let fee = fee_of(lease.charged.total(), lease.contract.fee);
             earnings.pending = earnings.pending.saturating_add(pending);
             earnings.fees = earnings.fees.saturating_add(fee);
-            earnings.leases = earnings.leases.saturating_add(u32::from(lease.started_at.is_some()));
+            earnings.leases = earnings
+                .leases
+                .saturating_add(u32::from(lease.started_at.is_some()));
             running = running.plus(lease.meter.usage.running);
         }
         earnings.running = running;
@@ -185,7 +196,9 @@ impl Desk {
     pub fn goal(&mut self, host: HostId) -> Goal {
         self.goals_made = self.goals_made.saturating_add(1);
         let leases = self.market.live_leases_of(host.into());
-        let leases = leases.filter(|lease| lease.contract.host == host).filter_map(goal_of);
+        let leases = leases
+            .filter(|lease| lease.contract.host == host)
+            .filter_map(goal_of);
         Goal {
             sequence: self.goals_made,
             started_at: self.started_at,
@@ -231,8 +244,18 @@ impl Desk {
     #[must_use]
     pub fn accounts(&self) -> Vec<AccountRow> {
         let row = |renter: &RenterId| {
-            let Balance { available, held, spent, .. } = self.balance(*renter);
-            AccountRow { renter: *renter, available, held, spent }
+            let Balance {
+                available,
+                held,
+                spent,
+                ..
+            } = self.balance(*renter);
+            AccountRow {
+                renter: *renter,
+                available,
+                held,
+                spent,
+            }
         };
         self.market.renters().iter().map(row).collect()
     }
@@ -256,7 +279,10 @@ impl Desk {
         let is_own = |lease: &&Lease| {
             party == lease.contract.renter.into() || party == lease.contract.host.into()
         };
-        self.market.lease(lease).filter(is_own).ok_or(Rejection::UnknownLease)
+        self.market
+            .lease(lease)
+            .filter(is_own)
+            .ok_or(Rejection::UnknownLease)
     }
 
     fn view_of(&self, now: Timestamp, lease: &Lease) -> LeaseView {

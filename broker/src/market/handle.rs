@@ -31,10 +31,12 @@ impl MarketHandle {
 
     async fn ask<T>(&self, input: impl FnOnce(Reply<T>) -> Input) -> Asked<T> {
         let (reply, answer) = oneshot::channel();
-        self.inputs.try_send(input(reply)).map_err(|error| match error {
-            TrySendError::Full(_) => Rejection::Busy,
-            TrySendError::Closed(_) => Rejection::ShuttingDown,
-        })?;
+        self.inputs
+            .try_send(input(reply))
+            .map_err(|error| match error {
+                TrySendError::Full(_) => Rejection::Busy,
+                TrySendError::Closed(_) => Rejection::ShuttingDown,
+            })?;
         answer.await.unwrap_or(Err(Rejection::ShuttingDown))
     }
 
@@ -56,7 +58,11 @@ impl MarketHandle {
         offers: Vec<Verified<Offer>>,
         addresses: List<Text<256>, 8>,
     ) -> Asked<()> {
-        let announced = Announced { host, offers, addresses };
+        let announced = Announced {
+            host,
+            offers,
+            addresses,
+        };
         self.ask(|reply| Input::Announce(announced, reply)).await
     }
 
@@ -65,7 +71,8 @@ impl MarketHandle {
     /// # Errors
     /// When the lease is not the host's.
     pub async fn progress(&self, host: HostId, progress: Progress) -> Asked<()> {
-        self.ask(|reply| Input::Progress(host, progress, reply)).await
+        self.ask(|reply| Input::Progress(host, progress, reply))
+            .await
     }
 
     /// Withdraws the offers of a host that is not connected any more. Waits for room in the queue.
@@ -79,7 +86,8 @@ impl MarketHandle {
     /// # Errors
     /// Only busy or shutting down.
     pub async fn search(&self, search: Search) -> Asked<Found> {
-        self.ask(|reply| Input::Search(Box::new(search), reply)).await
+        self.ask(|reply| Input::Search(Box::new(search), reply))
+            .await
     }
 
     /// Leases of `party`, as renter or host, newest first.
@@ -118,12 +126,9 @@ impl MarketHandle {
     ///
     /// # Errors
     /// Only busy or shutting down.
-    pub async fn statement(
-        &self,
-        renter: RenterId,
-        after: u64,
-    ) -> Asked<Signed<AccountStatement>> {
-        self.ask(|reply| Input::Statement(renter, after, reply)).await
+    pub async fn statement(&self, renter: RenterId, after: u64) -> Asked<Signed<AccountStatement>> {
+        self.ask(|reply| Input::Statement(renter, after, reply))
+            .await
     }
 
     /// The receipt of a lease of `party`, signed.

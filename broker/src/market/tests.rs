@@ -15,7 +15,7 @@ use protocol::lease::Phase;
 use protocol::message::{LeaseScope, Rejection};
 use protocol::order::Order;
 use protocol::signed::{ANYONE, Envelope, Signed};
-use protocol::units::{Millis, MicroUsd, Seconds};
+use protocol::units::{MicroUsd, Millis, Seconds};
 use std::path::Path;
 
 fn setup(clock: Clock) -> MarketSetup {
@@ -36,7 +36,9 @@ fn start(folder: &Path, clock: &Clock) -> MarketThread {
 fn signers(clock: &Clock) -> World {
     let mut world = World::new(MarketSettings::default());
     world.now = clock.now();
-    world.asks.push((0, Text::new("machine").unwrap(), Ask::default()));
+    world
+        .asks
+        .push((0, Text::new("machine").unwrap(), Ask::default()));
     world
 }
 
@@ -51,7 +53,10 @@ async fn announce(handle: &MarketHandle, clock: &Clock) {
     };
     let key = crate::core::tests::world::host_key(0);
     let signed = Signed::sign(body, &key, envelope).unwrap();
-    handle.announce(host_id(0), vec![signed], List::default()).await.unwrap();
+    handle
+        .announce(host_id(0), vec![signed], List::default())
+        .await
+        .unwrap();
 }
 
 fn lease_of(order: &Order) -> LeaseId {
@@ -64,7 +69,10 @@ async fn a_hundred_copies_at_once_are_one_lease() {
     let mut thread = start(folder.path(), &clock);
     let (handle, mut notices) = (thread.handle(), thread.notices());
     let mut world = signers(&clock);
-    handle.command(world.deposit_command(0, 5_000_000)).await.unwrap();
+    handle
+        .command(world.deposit_command(0, 5_000_000))
+        .await
+        .unwrap();
     announce(&handle, &clock).await;
     let order = world.order(0);
     let signed = world.sign(order.clone(), &renter_key(0));
@@ -74,12 +82,26 @@ async fn a_hundred_copies_at_once_are_one_lease() {
         copies.spawn(async move { handle.command(Command::Order(copy)).await });
     }
     while let Some(answer) = copies.join_next().await {
-        let Ok(Ok(Answer::Lease(view))) = answer else { panic!("{answer:?}") };
+        let Ok(Ok(Answer::Lease(view))) = answer else {
+            panic!("{answer:?}")
+        };
         assert_eq!((view.id, view.phase), (lease_of(&order), Phase::Offered));
     }
-    assert_eq!(handle.leases(renter_id(0).into(), LeaseScope::All).await.unwrap().len(), 1);
-    assert_eq!(handle.balance(renter_id(0)).await.unwrap().held, MicroUsd(406_944));
-    let Ok(Notice::Lease { lease, host, .. }) = notices.recv().await else { panic!("no notice") };
+    assert_eq!(
+        handle
+            .leases(renter_id(0).into(), LeaseScope::All)
+            .await
+            .unwrap()
+            .len(),
+        1
+    );
+    assert_eq!(
+        handle.balance(renter_id(0)).await.unwrap().held,
+        MicroUsd(406_944)
+    );
+    let Ok(Notice::Lease { lease, host, .. }) = notices.recv().await else {
+        panic!("no notice")
+    };
     assert_eq!((lease, host), (lease_of(&order), host_id(0)));
     assert_eq!(notices.recv().await, Ok(Notice::Goal { host: host_id(0) }));
     handle.shutdown().await;
@@ -92,7 +114,10 @@ async fn an_end_and_a_new_start_lose_nothing() {
     let mut thread = start(folder.path(), &clock);
     let handle = thread.handle();
     let mut world = signers(&clock);
-    handle.command(world.deposit_command(0, 5_000_000)).await.unwrap();
+    handle
+        .command(world.deposit_command(0, 5_000_000))
+        .await
+        .unwrap();
     announce(&handle, &clock).await;
     let order = world.order(0);
     let signed = Box::new(world.sign(order.clone(), &renter_key(0)));
@@ -104,7 +129,10 @@ async fn an_end_and_a_new_start_lose_nothing() {
     assert_eq!(handle.counts().await, Err(Rejection::ShuttingDown));
     clock.advance(Millis(11_000));
     let (store, market) = Store::open(folder.path(), broker_id()).unwrap();
-    assert_eq!((store.recovery().snapshot_at, store.recovery().replayed), (Some(2), 0));
+    assert_eq!(
+        (store.recovery().snapshot_at, store.recovery().replayed),
+        (Some(2), 0)
+    );
     let mut thread = MarketThread::start(store, market, setup(clock.clone())).unwrap();
     let handle = thread.handle();
     // The host had ten seconds to accept, whether the broker was there or not.
@@ -154,7 +182,13 @@ async fn a_clock_that_goes_back_bills_nothing_and_stops_nothing() {
     handle.command(world.deposit_command(0, 10)).await.unwrap();
     clock.set_back(Millis(3_600_000));
     handle.command(world.deposit_command(0, 10)).await.unwrap();
-    let statement = handle.statement(renter_id(0), 0).await.unwrap().verify().unwrap().into_body();
+    let statement = handle
+        .statement(renter_id(0), 0)
+        .await
+        .unwrap()
+        .verify()
+        .unwrap()
+        .into_body();
     assert_eq!(statement.lines.len(), 2);
     assert!(statement.lines[1].at >= statement.lines[0].at);
     handle.shutdown().await;
@@ -173,7 +207,10 @@ async fn readings_come_from_after_the_commands_before_them() {
     assert_eq!(balance.unwrap().available, MicroUsd(70));
     let accounts = handle.accounts().await.unwrap();
     assert_eq!((accounts.len(), accounts[0].available), (1, MicroUsd(70)));
-    assert_eq!(handle.ledger().await.unwrap().problems, Vec::<String>::new());
+    assert_eq!(
+        handle.ledger().await.unwrap().problems,
+        Vec::<String>::new()
+    );
     assert_eq!(handle.counts().await.unwrap().events, 1);
     handle.shutdown().await;
     thread.stopped().await.unwrap();

@@ -41,7 +41,15 @@ impl Worker {
         now: Timestamp,
         notices: broadcast::Sender<Notice>,
     ) -> Self {
-        Self { desk, store, clock, now, notices, answers: Vec::new(), ending: None }
+        Self {
+            desk,
+            store,
+            clock,
+            now,
+            notices,
+            answers: Vec::new(),
+            ending: None,
+        }
     }
 
     /// Runs until it is told to end, every handle is gone, or the journal fails.
@@ -77,16 +85,18 @@ impl Worker {
                 }
             }
             self.commit()?;
-            if self.ending.is_some() && inputs.is_empty() {
+            if self.ending.is_some() {
+                // What is in the queue is still done; then there is nothing more to receive.
                 inputs.close();
-                return Ok(());
             }
         }
     }
 
     fn tick(&mut self) -> Result<(), StoreError> {
         self.read_clock();
-        let Self { desk, store, now, .. } = self;
+        let Self {
+            desk, store, now, ..
+        } = self;
         desk.tick(*now, &mut |event| store.append(event))
     }
 
@@ -114,9 +124,20 @@ impl Worker {
             answer();
         }
         for change in self.desk.take_changes() {
-            let crate::core::desk::Change { lease, revision, renter, host, goal } = change;
+            let crate::core::desk::Change {
+                lease,
+                revision,
+                renter,
+                host,
+                goal,
+            } = change;
             // Nobody has to listen.
-            let _ = self.notices.send(Notice::Lease { lease, revision, renter, host });
+            let _ = self.notices.send(Notice::Lease {
+                lease,
+                revision,
+                renter,
+                host,
+            });
             if goal {
                 let _ = self.notices.send(Notice::Goal { host });
             }
@@ -178,7 +199,9 @@ impl Worker {
         let (desk, now) = (&self.desk, self.now);
         let answer = match input {
             Input::Search(search, reply) => later(reply, Ok(desk.search(now, &search))),
-            Input::Leases(party, scope, reply) => later(reply, Ok(desk.leases_of(now, party, scope))),
+            Input::Leases(party, scope, reply) => {
+                later(reply, Ok(desk.leases_of(now, party, scope)))
+            }
             Input::Lease(party, lease, reply) => {
                 later(reply, desk.lease_of(now, party, lease).map(Box::new))
             }
@@ -203,7 +226,11 @@ impl Worker {
     }
 
     fn announce(&mut self, announced: Announced, reply: Reply<()>) {
-        let Announced { host, offers, addresses } = announced;
+        let Announced {
+            host,
+            offers,
+            addresses,
+        } = announced;
         let taken = self.desk.announce(self.now, host, offers, addresses);
         self.answer(reply, taken.map_err(Rejection::from));
     }

@@ -11,12 +11,20 @@ use std::path::Path;
 /// When `target` is there already, or either file fails.
 pub fn backup(folder: &Path, target: &Path) -> Result<u64, StoreError> {
     let failed = |what| {
-        move |source| StoreError::Io { what, path: target.to_owned(), source }
+        move |source| StoreError::Io {
+            what,
+            path: target.to_owned(),
+            source,
+        }
     };
     let path = folder.join(JOURNAL_FILE);
     if !path.is_file() {
         let source = std::io::Error::from(std::io::ErrorKind::NotFound);
-        return Err(StoreError::Io { what: "open", path, source });
+        return Err(StoreError::Io {
+            what: "open",
+            path,
+            source,
+        });
     }
     if target.exists() {
         let source = std::io::Error::from(std::io::ErrorKind::AlreadyExists);
@@ -25,9 +33,13 @@ pub fn backup(folder: &Path, target: &Path) -> Result<u64, StoreError> {
     // SQLite writes into an empty file that is there: so the copy is never readable by others.
     lock::make_private(target)?;
     let connection = schema::connect_to_read(&path)?;
-    connection.pragma_update(None, "query_only", false).map_err(doing("take its settings"))?;
+    connection
+        .pragma_update(None, "query_only", false)
+        .map_err(doing("take its settings"))?;
     let name = target.to_string_lossy();
-    connection.execute("VACUUM INTO ?1", [name.as_ref()]).map_err(doing("copy itself"))?;
+    connection
+        .execute("VACUUM INTO ?1", [name.as_ref()])
+        .map_err(doing("copy itself"))?;
     let copy = File::open(target).map_err(failed("open"))?;
     copy.sync_all().map_err(failed("sync"))?;
     Ok(copy.metadata().map_err(failed("read"))?.len())

@@ -27,7 +27,12 @@ pub(super) struct Journal {
 impl Journal {
     /// A journal that ends with event `last` and the hash `chain`.
     pub(super) const fn ending(last: u64, chain: Digest) -> Self {
-        Self { last, chain, is_open: false, scratch: Vec::new() }
+        Self {
+            last,
+            chain,
+            is_open: false,
+            scratch: Vec::new(),
+        }
     }
 
     pub(super) const fn last_event(&self) -> u64 {
@@ -47,7 +52,8 @@ impl Journal {
         self.begin(connection)?;
         let seq = self.last.saturating_add(1);
         let chain = self.next_chain(&body);
-        self.insert(connection, seq, event, &body, chain).map_err(doing("write an event"))?;
+        self.insert(connection, seq, event, &body, chain)
+            .map_err(doing("write an event"))?;
         self.last = seq;
         self.chain = chain;
         Ok(())
@@ -92,8 +98,16 @@ impl Journal {
             body,
             chain.as_bytes(),
         ])?;
-        if let [Entry { account: a, amount: x }, Entry { account: b, amount: y }] =
-            event.entries.as_slice()
+        if let [
+            Entry {
+                account: a,
+                amount: x,
+            },
+            Entry {
+                account: b,
+                amount: y,
+            },
+        ] = event.entries.as_slice()
         {
             let mut insert = connection.prepare_cached(INSERT_TWO)?;
             insert.execute(params![seq, a.key(), x, b.key(), y])?;

@@ -36,15 +36,22 @@ pub(super) fn compare(
 ) -> Result<LedgerReport, StoreError> {
     let (folded, mut report) = fold(connection).map_err(doing("read its entries"))?;
     if report.sum != 0 {
-        report.problems.push(format!("all entries together are {} and not 0", report.sum));
+        report
+            .problems
+            .push(format!("all entries together are {} and not 0", report.sum));
     }
     let mut balances: BTreeMap<Vec<u8>, i128> = BTreeMap::new();
     for (account, balance) in market.ledger().iter() {
         balances.insert(account.key(), i128::from(balance));
-        let of_kind = report.by_kind.entry(account.kind()).or_insert(MicroUsd::ZERO);
+        let of_kind = report
+            .by_kind
+            .entry(account.kind())
+            .or_insert(MicroUsd::ZERO);
         *of_kind = of_kind.saturating_add(market.ledger().balance(account));
         if market.ledger().balance(account).0 < 0 {
-            report.problems.push(format!("{} is below zero: {balance}", account.kind()));
+            report
+                .problems
+                .push(format!("{} is below zero: {balance}", account.kind()));
         }
     }
     report.accounts = u64::try_from(balances.len()).unwrap_or(u64::MAX);
@@ -52,11 +59,16 @@ pub(super) fn compare(
         let held = balances.remove(key).unwrap_or(0);
         if held != *sum {
             let name = name_of(key);
-            report.problems.push(format!("{name} is {held} in memory and {sum} on disk"));
+            report
+                .problems
+                .push(format!("{name} is {held} in memory and {sum} on disk"));
         }
     }
     for (key, held) in &balances {
-        report.problems.push(format!("{} is {held} in memory and absent on disk", name_of(key)));
+        report.problems.push(format!(
+            "{} is {held} in memory and absent on disk",
+            name_of(key)
+        ));
     }
     report.problems.truncate(PROBLEMS_MAX);
     Ok(report)
@@ -68,7 +80,9 @@ fn fold(connection: &Connection) -> rusqlite::Result<(Folded, LedgerReport)> {
     let mut folded = Folded::new();
     let mut report = LedgerReport::default();
     let events: i64 =
-        connection.query_row("SELECT coalesce(max(seq), 0) FROM events", [], |row| row.get(0))?;
+        connection.query_row("SELECT coalesce(max(seq), 0) FROM events", [], |row| {
+            row.get(0)
+        })?;
     report.last_event = crate::store::loaded(events);
     let mut select = connection.prepare("SELECT account, amount FROM entries")?;
     let mut rows = select.query([])?;
@@ -103,14 +117,20 @@ pub fn check(folder: &Path) -> Result<LedgerReport, StoreError> {
 pub fn check_file(path: &Path) -> Result<LedgerReport, StoreError> {
     if !path.is_file() {
         let source = std::io::Error::from(std::io::ErrorKind::NotFound);
-        return Err(StoreError::Io { what: "open", path: path.to_owned(), source });
+        return Err(StoreError::Io {
+            what: "open",
+            path: path.to_owned(),
+            source,
+        });
     }
     let connection = schema::connect_to_read(path)?;
     // One transaction, so that all of it is about one moment.
     connection.execute_batch("BEGIN").map_err(doing("begin"))?;
     schema::check_file(&connection)?;
     let owner: Option<String> = connection
-        .query_row("SELECT value FROM meta WHERE name = 'broker'", [], |row| row.get(0))
+        .query_row("SELECT value FROM meta WHERE name = 'broker'", [], |row| {
+            row.get(0)
+        })
         .optional()
         .map_err(doing("read its owner"))?;
     let owner = owner.unwrap_or_default();

@@ -19,10 +19,14 @@ impl JournalLock {
         let file = open_private(&path)?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(Self { _file: file }),
-            Err(rustix::io::Errno::WOULDBLOCK) => {
-                Err(StoreError::InUse { folder: folder.to_owned() })
-            }
-            Err(error) => Err(StoreError::Io { what: "lock", path, source: error.into() }),
+            Err(rustix::io::Errno::WOULDBLOCK) => Err(StoreError::InUse {
+                folder: folder.to_owned(),
+            }),
+            Err(error) => Err(StoreError::Io {
+                what: "lock",
+                path,
+                source: error.into(),
+            }),
         }
     }
 }
@@ -33,7 +37,15 @@ pub(super) fn make_private(path: &Path) -> Result<(), StoreError> {
 }
 
 fn open_private(path: &Path) -> Result<File, StoreError> {
-    let opened =
-        OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path);
-    opened.map_err(|source| StoreError::Io { what: "open", path: path.to_owned(), source })
+    let opened = OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .mode(0o600)
+        .open(path);
+    opened.map_err(|source| StoreError::Io {
+        what: "open",
+        path: path.to_owned(),
+        source,
+    })
 }

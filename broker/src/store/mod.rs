@@ -145,14 +145,26 @@ impl Store {
         schema::check_file(&connection)?;
         schema::migrate(&mut connection)?;
         schema::claim(&connection, broker)?;
-        let recover::Recovered { market, journal, recovery } =
-            recover::recover(&connection, broker)?;
+        let recover::Recovered {
+            market,
+            journal,
+            recovery,
+        } = recover::recover(&connection, broker)?;
         let report = ledger::compare(&connection, &market)?;
         if let Some(problem) = report.problems.first() {
             return Err(StoreError::Ledger(problem.clone()));
         }
         let snapshot_at = recovery.snapshot_at.unwrap_or(0);
-        Ok((Self { connection, journal, recovery, snapshot_at, _lock: lock }, market))
+        Ok((
+            Self {
+                connection,
+                journal,
+                recovery,
+                snapshot_at,
+                _lock: lock,
+            },
+            market,
+        ))
     }
 
     /// How the state was recovered.
@@ -224,8 +236,13 @@ impl Store {
     /// A disk that is full from here on.
     #[cfg(test)]
     pub(crate) fn fill_the_disk(&self) {
-        let pages: u32 = self.connection.query_row("PRAGMA page_count", [], |row| row.get(0)).unwrap();
-        self.connection.pragma_update(None, "max_page_count", pages).unwrap();
+        let pages: u32 = self
+            .connection
+            .query_row("PRAGMA page_count", [], |row| row.get(0))
+            .unwrap();
+        self.connection
+            .pragma_update(None, "max_page_count", pages)
+            .unwrap();
     }
 
     /// Ends: what was committed is on disk, the log is folded into the file.
@@ -234,7 +251,9 @@ impl Store {
     /// When SQLite cannot close the file.
     pub fn close(mut self) -> Result<(), StoreError> {
         self.commit()?;
-        self.connection.close().map_err(|(_, source)| doing("close")(source))
+        self.connection
+            .close()
+            .map_err(|(_, source)| doing("close")(source))
     }
 }
 

@@ -30,10 +30,7 @@ pub(super) struct Recovered {
 }
 
 /// What the journal adds up to.
-pub(super) fn recover(
-    connection: &Connection,
-    broker: BrokerId,
-) -> Result<Recovered, StoreError> {
+pub(super) fn recover(connection: &Connection, broker: BrokerId) -> Result<Recovered, StoreError> {
     let (snapshot, notes) = snapshot::newest(connection)?;
     let snapshot_at = snapshot.as_ref().map(|snapshot| snapshot.seq);
     let start = snapshot.unwrap_or_else(|| beginning(broker));
@@ -41,13 +38,26 @@ pub(super) fn recover(
     let (market, journal) = replay(connection, start)?;
     let last_event = journal.last_event();
     let replayed = last_event.saturating_sub(from);
-    let recovery = Recovery { snapshot_at, replayed, last_event, notes };
-    Ok(Recovered { market, journal, recovery })
+    let recovery = Recovery {
+        snapshot_at,
+        replayed,
+        last_event,
+        notes,
+    };
+    Ok(Recovered {
+        market,
+        journal,
+        recovery,
+    })
 }
 
 /// The state before the first event.
 pub(super) fn beginning(broker: BrokerId) -> Snapshot {
-    Snapshot { seq: 0, chain: FIRST_CHAIN, market: Market::new(broker) }
+    Snapshot {
+        seq: 0,
+        chain: FIRST_CHAIN,
+        market: Market::new(broker),
+    }
 }
 
 /// Applies every event after `start`, after checking that it is the one that was written.
@@ -55,11 +65,17 @@ pub(super) fn replay(
     connection: &Connection,
     start: Snapshot,
 ) -> Result<(Market, Journal), StoreError> {
-    let Snapshot { seq: mut last, mut chain, mut market } = start;
+    let Snapshot {
+        seq: mut last,
+        mut chain,
+        mut market,
+    } = start;
     let mut select = connection
         .prepare("SELECT seq, body, chain FROM events WHERE seq > ?1 ORDER BY seq")
         .map_err(doing("read its events"))?;
-    let mut rows = select.query([stored(last)]).map_err(doing("read its events"))?;
+    let mut rows = select
+        .query([stored(last)])
+        .map_err(doing("read its events"))?;
     while let Some(row) = rows.next().map_err(doing("read an event"))? {
         let read = || Ok((loaded(row.get(0)?), row.get_ref(1)?.as_blob()?, row.get(2)?));
         let (seq, body, written): (u64, &[u8], [u8; 32]) =
@@ -71,10 +87,12 @@ pub(super) fn replay(
         if chain != Digest::from_bytes(written) {
             return Err(corrupt(seq, "its hash is another".to_owned()));
         }
-        let event: Event =
-            codec::decode(body).map_err(|error| corrupt(seq, error.to_string()))?;
+        let event: Event = codec::decode(body).map_err(|error| corrupt(seq, error.to_string()))?;
         if ledger::sum(&event.entries) != 0 {
-            return Err(corrupt(seq, "its entries do not add up to nothing".to_owned()));
+            return Err(corrupt(
+                seq,
+                "its entries do not add up to nothing".to_owned(),
+            ));
         }
         market.apply(event);
         last = seq;

@@ -60,7 +60,9 @@ const META: &str =
 /// Refuses a SQLite that can lose data.
 pub(super) fn check_library() -> Result<(), StoreError> {
     if rusqlite::version_number() < SQLITE_VERSION_MIN {
-        return Err(StoreError::OldSqlite { found: rusqlite::version() });
+        return Err(StoreError::OldSqlite {
+            found: rusqlite::version(),
+        });
     }
     Ok(())
 }
@@ -105,7 +107,11 @@ pub(super) fn check_file(connection: &Connection) -> Result<(), StoreError> {
     let said: String = connection
         .query_row("PRAGMA quick_check(1)", [], |row| row.get(0))
         .map_err(doing("check itself"))?;
-    if said == "ok" { Ok(()) } else { Err(StoreError::Damaged(said)) }
+    if said == "ok" {
+        Ok(())
+    } else {
+        Err(StoreError::Damaged(said))
+    }
 }
 
 /// Brings the tables to the newest schema, in one transaction.
@@ -113,18 +119,27 @@ pub(super) fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
     let transaction = connection
         .transaction_with_behavior(TransactionBehavior::Immediate)
         .map_err(doing("begin"))?;
-    transaction.execute_batch(META).map_err(doing("read its schema"))?;
+    transaction
+        .execute_batch(META)
+        .map_err(doing("read its schema"))?;
     let found = version(&transaction)?;
     if found > SCHEMA_VERSION {
-        return Err(StoreError::NewerSchema { found, known: SCHEMA_VERSION });
+        return Err(StoreError::NewerSchema {
+            found,
+            known: SCHEMA_VERSION,
+        });
     }
     let done = usize::try_from(found).unwrap_or(MIGRATIONS.len());
     for migration in MIGRATIONS.iter().skip(done) {
-        transaction.execute_batch(migration).map_err(doing("migrate"))?;
+        transaction
+            .execute_batch(migration)
+            .map_err(doing("migrate"))?;
     }
     let set = "INSERT INTO meta (name, value) VALUES ('schema_version', ?1)
                ON CONFLICT (name) DO UPDATE SET value = excluded.value";
-    transaction.execute(set, [SCHEMA_VERSION]).map_err(doing("migrate"))?;
+    transaction
+        .execute(set, [SCHEMA_VERSION])
+        .map_err(doing("migrate"))?;
     transaction.commit().map_err(doing("migrate"))
 }
 
@@ -146,10 +161,15 @@ pub(super) fn claim(connection: &Connection, broker: BrokerId) -> Result<(), Sto
         .map_err(doing("read its owner"))?;
     match owner {
         Some(found) if found == broker.to_string() => Ok(()),
-        Some(found) => Err(StoreError::OtherBroker { found, wanted: broker }),
+        Some(found) => Err(StoreError::OtherBroker {
+            found,
+            wanted: broker,
+        }),
         None => {
             let insert = "INSERT INTO meta (name, value) VALUES ('broker', ?1)";
-            connection.execute(insert, [broker.to_string()]).map_err(doing("write its owner"))?;
+            connection
+                .execute(insert, [broker.to_string()])
+                .map_err(doing("write its owner"))?;
             Ok(())
         }
     }

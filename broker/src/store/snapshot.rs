@@ -33,11 +33,16 @@ pub(super) fn write(
                   VALUES (?1, ?2, ?3, ?4)";
     let (seq, chain) = (stored(journal.last_event()), journal.chain());
     transaction
-        .execute(insert, params![seq, digest.as_bytes(), chain.as_bytes(), state])
+        .execute(
+            insert,
+            params![seq, digest.as_bytes(), chain.as_bytes(), state],
+        )
         .map_err(doing("write a snapshot"))?;
     let delete = "DELETE FROM snapshots WHERE seq NOT IN
                   (SELECT seq FROM snapshots ORDER BY seq DESC LIMIT 2)";
-    transaction.execute(delete, []).map_err(doing("delete an old snapshot"))?;
+    transaction
+        .execute(delete, [])
+        .map_err(doing("delete an old snapshot"))?;
     transaction.commit().map_err(doing("commit a snapshot"))
 }
 
@@ -49,12 +54,15 @@ pub(super) fn newest(
     let mut select = connection
         .prepare("SELECT seq FROM snapshots ORDER BY seq DESC")
         .map_err(doing("list its snapshots"))?;
-    let numbers: Result<Vec<i64>, _> =
-        select.query_map([], |row| row.get(0)).and_then(Iterator::collect);
+    let numbers: Result<Vec<i64>, _> = select
+        .query_map([], |row| row.get(0))
+        .and_then(Iterator::collect);
     for seq in numbers.map_err(doing("list its snapshots"))? {
         match read(connection, seq).map_err(doing("read a snapshot"))? {
             Ok(snapshot) => return Ok((Some(snapshot), notes)),
-            Err(problem) => notes.push(format!("the snapshot at event {seq} is left out: {problem}")),
+            Err(problem) => notes.push(format!(
+                "the snapshot at event {seq} is left out: {problem}"
+            )),
         }
     }
     Ok((None, notes))
@@ -75,5 +83,9 @@ fn read(connection: &Connection, seq: i64) -> rusqlite::Result<Result<Snapshot, 
     }
     let chain = Digest::from_bytes(chain);
     let market = Market::decode(&state).map_err(|error| error.to_string());
-    Ok(market.map(|market| Snapshot { seq: loaded(seq), chain, market }))
+    Ok(market.map(|market| Snapshot {
+        seq: loaded(seq),
+        chain,
+        market,
+    }))
 }

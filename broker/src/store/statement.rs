@@ -29,24 +29,36 @@ pub(super) fn read(
 ) -> Result<AccountStatement, StoreError> {
     let key = Account::RenterAvailable(renter).key();
     let before: i64 = connection
-        .query_row(BALANCE_BEFORE, params![key, stored(after)], |row| row.get(0))
+        .query_row(BALANCE_BEFORE, params![key, stored(after)], |row| {
+            row.get(0)
+        })
         .map_err(doing("read a balance"))?;
     // On disk what the broker owes is negative.
     let mut balance = loaded_amount(before).negated();
-    let mut select = connection.prepare_cached(MOVEMENTS).map_err(doing("read an account"))?;
+    let mut select = connection
+        .prepare_cached(MOVEMENTS)
+        .map_err(doing("read an account"))?;
     let limit = stored(u64::try_from(PAGE + 1).unwrap_or(u64::MAX));
-    let mut rows =
-        select.query(params![key, stored(after), limit]).map_err(doing("read an account"))?;
+    let mut rows = select
+        .query(params![key, stored(after), limit])
+        .map_err(doing("read an account"))?;
     let mut lines = Vec::new();
     while let Some(row) = rows.next().map_err(doing("read an account"))? {
         let read = || Ok((loaded(row.get(0)?), row.get(1)?, row.get(2)?));
-        let (event, amount, body): (u64, i64, Vec<u8>) = read().map_err(doing("read an account"))?;
+        let (event, amount, body): (u64, i64, Vec<u8>) =
+            read().map_err(doing("read an account"))?;
         let amount = loaded_amount(amount).negated();
         balance = balance.saturating_add(amount);
         lines.push(line(event, &codec::decode(&body)?, amount, balance));
     }
-    let next = (lines.len() > PAGE).then(|| lines.get(PAGE - 1).map(|line| line.event)).flatten();
-    Ok(AccountStatement { renter, lines: List::first(lines.into_iter().take(PAGE)), next })
+    let next = (lines.len() > PAGE)
+        .then(|| lines.get(PAGE - 1).map(|line| line.event))
+        .flatten();
+    Ok(AccountStatement {
+        renter,
+        lines: List::first(lines.into_iter().take(PAGE)),
+        next,
+    })
 }
 
 fn line(number: u64, event: &Event, amount: MicroUsd, balance: MicroUsd) -> StatementLine {
@@ -59,7 +71,11 @@ fn line(number: u64, event: &Event, amount: MicroUsd, balance: MicroUsd) -> Stat
         | Fact::Held { .. }
         | Fact::Warned { .. }
         | Fact::Commanded(_) => {
-            if amount < MicroUsd::ZERO { "hold" } else { "release" }
+            if amount < MicroUsd::ZERO {
+                "hold"
+            } else {
+                "release"
+            }
         }
     };
     let (event_at, lease) = (event.at, event.lease());

@@ -2,7 +2,10 @@
 
 mod lifecycle;
 mod money;
+mod parties;
+mod play;
 mod refusals;
 mod replay;
+mod time;
 mod vectors;
 pub(crate) mod world;

@@ -1,48 +1,19 @@
 //! Any sequence of commands, in any order, with repeats, silence and jumps of the clock: the money stays
 //! the money, nobody pays too much, and nothing is rented twice.
 
-use super::world::{Ask, World, broker_id, host_id, renter_id};
+use super::play::{Play, RENTERS, Step};
+use super::world::{host_id, renter_id};
 use crate::core::command::Command;
-use crate::core::ledger::Account;
-use crate::core::market::Market;
-use crate::core::settings::MarketSettings;
 use proptest::prelude::*;
-use protocol::ids::LeaseId;
-use protocol::lease::{ContainerState, Meters, Phase, Problem, ProblemKind, Stage, StopReason};
 use protocol::order::LeaseAction;
-use protocol::terms::{compute_due, storage_due, traffic_due};
-use protocol::units::{BasisPoints, Bytes, MicroUsd, Millis, Seconds, Timestamp};
-use protocol::usage::Amounts;
-use std::collections::{BTreeMap, BTreeSet};
-
-const RENTERS: u8 = 3;
-const HOSTS: u8 = 2;
-const RESOURCES: [&str; 2] = ["GPU-a", "GPU-b"];
-
-/// One thing that happens. Numbers pick among what there is.
-#[derive(Debug, Clone)]
-enum Step {
-    Deposit { renter: u8, amount: i64 },
-    Order { renter: u8, offer: usize, budget: i64, duration: Option<u64>, disk: u64 },
-    Grant(usize),
-    Refuse(usize),
-    Report { lease: usize, state: u8, run_ahead: u64, uploaded: u64 },
-    Act { lease: usize, action: LeaseAction },
-    Operator(usize),
-    /// A command from before, again.
-    Again(usize),
-    /// A report signed now and sent at the next one of these.
-    Delay { lease: usize, state: u8 },
-    Wait(u64),
-    Jump(u64),
-    Back(u64),
-    Tick,
-    Announce,
-    Restart,
-}
+use protocol::units::MicroUsd;
 
 fn action() -> impl Strategy<Value = LeaseAction> {
-    prop_oneof![Just(LeaseAction::Stop), Just(LeaseAction::Resume), Just(LeaseAction::End)]
+    prop_oneof![
+        Just(LeaseAction::Stop),
+        Just(LeaseAction::Resume),
+        Just(LeaseAction::End)
+    ]
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -55,6 +26,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => any::<usize>().prop_map(Step::Refuse),
         12 => (any::<usize>(), 0..12_u8, 0..200_000_u64, 0..u64::MAX / 2)
             .prop_map(|(lease, state, run_ahead, uploaded)| Step::Report { lease, state, run_ahead, uploaded }),
+        16 => (any::<usize>(), 1_u64..80).prop_map(|(lease, seconds)| Step::Live { lease, seconds }),
         4 => (any::<usize>(), action()).prop_map(|(lease, action)| Step::Act { lease, action }),
         1 => any::<usize>().prop_map(Step::Operator),
         2 => any::<usize>().prop_map(Step::Again),
@@ -67,267 +39,6 @@ fn step() -> impl Strategy<Value = Step> {
         2 => Just(Step::Announce),
         1 => Just(Step::Restart),
     ]
-}
-
-/// What an observer who sees only phases and the clock knows of a lease.
-#[derive(Debug, Default)]
-struct Watched {
-    running: Millis,
-    stored: Millis,
-    signed: Millis,
-    suspect: Option<Amounts>,
-}
-
-struct Play {
-    world: World,
-    leases: Vec<LeaseId>,
-    sent: Vec<Command>,
-    delayed: Option<Command>,
-    deposited: i64,
-    watched: BTreeMap<LeaseId, Watched>,
-    clock: Timestamp,
-}
-
-fn settings() -> MarketSettings {
-    MarketSettings { fee: BasisPoints(333), ..MarketSettings::default() }
-}
-
-impl Play {
-    fn new() -> Self {
-        let mut world = World::new(settings());
-        for host in 0..HOSTS {
-            for (n, resource) in RESOURCES.into_iter().enumerate() {
-                let mut ask = Ask { start_within: Seconds(300), ..Ask::default() };
-                ask.prices.compute.0 = [399_999, 3_600_000][n];
-                ask.prices.storage.0 = [0, 7_777_777][usize::from(host)];
-                world.offer_resource(host, resource, ask);
-            }
-        }
-        let clock = world.now;
-        Self {
-            world,
-            leases: Vec::new(),
-            sent: Vec::new(),
-            delayed: None,
-            deposited: 0,
-            watched: BTreeMap::new(),
-            clock,
-        }
-    }
-
-    fn pick(&self, n: usize) -> Option<LeaseId> {
-        let len = self.leases.len();
-        (len > 0).then(|| self.leases[n % len])
-    }
-
-    fn report(&mut self, lease: LeaseId, state: u8, run_ahead: u64, uploaded: u64) -> Command {
-        let signed = self.watched[&lease].signed;
-        let running = Millis(signed.0 + run_ahead);
-        let meters = Meters { running, uploaded: Bytes(uploaded), downloaded: Bytes(0) };
-        self.watched.get_mut(&lease).unwrap().signed = running;
-        self.world.report_command(lease, container(state), meters)
-    }
-
-    fn send(&mut self, command: Command) {
-        self.sent.push(command.clone());
-        let amount = if let Command::Deposit { amount, .. } = &command { amount.0 } else { 0 };
-        if self.world.handle(command).is_ok() {
-            self.deposited += amount;
-        }
-    }
-
-    fn order(&mut self, renter: u8, offer: usize, budget: i64, duration: Option<u64>, disk: u64) {
-        let mut order = self.world.order(offer);
-        order.budget = MicroUsd(budget);
-        order.duration_max = duration.map(Seconds);
-        order.disk = Bytes::from_gb(disk);
-        order.price_max.0 = 50_000_000;
-        let signed = self.world.sign(order.clone(), &super::world::renter_key(renter));
-        self.send(Command::Order(Box::new(signed)));
-        let lease = LeaseId::of_order(broker_id(), renter_id(renter), order.id);
-        if self.world.desk.market().lease(lease).is_some() {
-            self.leases.push(lease);
-            self.watched.insert(lease, Watched::default());
-        }
-    }
-
-    fn again(&mut self, n: usize) {
-        if self.sent.is_empty() {
-            return;
-        }
-        let command = self.sent[n % self.sent.len()].clone();
-        // A deposit that comes again is acknowledged, and is no money.
-        let _ = self.world.handle(command);
-    }
-
-    fn take(&mut self, step: Step) {
-        match step {
-            Step::Deposit { renter, amount } => {
-                let deposit = self.world.deposit_command(renter, amount);
-                self.send(deposit);
-            }
-            Step::Order { renter, offer, budget, duration, disk } => {
-                self.order(renter, offer, budget, duration, disk);
-            }
-            Step::Grant(n) => {
-                if let Some(lease) = self.pick(n) {
-                    let grant = self.world.grant_command(lease);
-                    self.send(grant);
-                }
-            }
-            Step::Refuse(n) => {
-                if let Some(lease) = self.pick(n) {
-                    let _ = self.world.refuse(lease);
-                }
-            }
-            Step::Report { lease, state, run_ahead, uploaded } => {
-                if let Some(lease) = self.pick(lease) {
-                    let report = self.report(lease, state, run_ahead, uploaded);
-                    self.send(report);
-                }
-            }
-            Step::Act { lease, action } => {
-                if let Some(lease) = self.pick(lease) {
-                    let command = self.world.act_command(lease, action);
-                    self.send(command);
-                }
-            }
-            Step::Operator(n) => {
-                if let Some(lease) = self.pick(n) {
-                    self.send(Command::Operator { lease });
-                }
-            }
-            Step::Again(n) => self.again(n),
-            Step::Delay { lease, state } => {
-                if let Some(lease) = self.pick(lease) {
-                    let report = self.report(lease, state, 0, 0);
-                    if let Some(late) = self.delayed.replace(report) {
-                        self.send(late);
-                    }
-                }
-            }
-            Step::Wait(seconds) | Step::Jump(seconds) => self.pass(seconds),
-            // The thread's time never goes back: it stands still.
-            Step::Back(seconds) => self.clock = self.clock.before(Seconds(seconds).millis()),
-            Step::Tick => self.world.tick(),
-            Step::Announce => self.world.announce(),
-            Step::Restart => self.world.restart(settings()),
-        }
-    }
-
-    /// Time passes, and the observer adds it up by the phase that each lease is in.
-    fn pass(&mut self, seconds: u64) {
-        self.clock = self.clock.after(Seconds(seconds).millis());
-        let then = self.world.now;
-        self.world.now = then.max(self.clock);
-        let passed = self.world.now.since(then);
-        for (lease, watched) in &mut self.watched {
-            match self.world.desk.market().lease(*lease).unwrap().state.phase() {
-                Phase::Running => {
-                    watched.running = watched.running.plus(passed);
-                    watched.stored = watched.stored.plus(passed);
-                }
-                Phase::Paused(_) => watched.stored = watched.stored.plus(passed),
-                Phase::Offered
-                | Phase::Accepted
-                | Phase::Preparing
-                | Phase::Suspect
-                | Phase::Closing(_)
-                | Phase::Closed(_) => {}
-            }
-        }
-    }
-
-    fn check(&mut self) -> Result<(), TestCaseError> {
-        self.check_ledger()?;
-        self.check_resources()?;
-        for lease in self.leases.clone() {
-            self.check_lease(lease)?;
-        }
-        Ok(())
-    }
-
-    fn check_ledger(&self) -> Result<(), TestCaseError> {
-        let ledger = self.world.desk.market().ledger();
-        let total: i128 = ledger.iter().map(|(_, balance)| i128::from(balance)).sum();
-        prop_assert_eq!(total, 0, "money was made or lost");
-        prop_assert_eq!(ledger.balance(&Account::Cash), MicroUsd(self.deposited));
-        for (account, _) in ledger.iter() {
-            prop_assert!(ledger.balance(account).0 >= 0, "{:?} is below zero", account);
-        }
-        Ok(())
-    }
-
-    /// No resource is in two leases whose containers may run.
-    fn check_resources(&self) -> Result<(), TestCaseError> {
-        let mut held = BTreeSet::new();
-        for lease in self.world.desk.market().leases() {
-            if lease.state.holds_resources() {
-                for resource in &lease.contract.share.resources {
-                    let fresh = held.insert((lease.contract.host, resource.clone()));
-                    prop_assert!(fresh, "{} is in two leases", resource);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn check_lease(&mut self, id: LeaseId) -> Result<(), TestCaseError> {
-        let market = self.world.desk.market();
-        let lease = market.lease(id).unwrap();
-        let (contract, charged) = (&lease.contract, lease.charged);
-        let watched = self.watched.get_mut(&id).unwrap();
-        let total = charged.total();
-        prop_assert!(total <= contract.budget, "{:?} over {:?}", total, contract.budget);
-        let time = watched.running.min(watched.signed);
-        prop_assert!(charged.compute <= compute_due(contract.prices.compute, time));
-        let stored = storage_due(contract.prices.storage, contract.disk, watched.stored);
-        prop_assert!(charged.storage <= stored);
-        let link = Bytes(watched.running.0.saturating_mul(1_250_000));
-        prop_assert!(charged.upload <= traffic_due(contract.prices.upload, link));
-        let fee = protocol::terms::fee_of(total, contract.fee);
-        let ledger = market.ledger();
-        prop_assert_eq!(ledger.balance(&Account::HostPending(id)), total.saturating_sub(fee));
-        if lease.state.is_closed() {
-            prop_assert_eq!(market.held(id), MicroUsd::ZERO, "an ended lease holds money");
-        }
-        if lease.state.phase() == Phase::Suspect {
-            let at_first = watched.suspect.get_or_insert(charged);
-            prop_assert_eq!(*at_first, charged, "billed while the host was not heard");
-        } else {
-            watched.suspect = None;
-        }
-        let receipt = self.world.desk.receipt(self.world.now, contract.host.into(), id).unwrap();
-        prop_assert_eq!(receipt.verify().unwrap().body().check(), Ok(()));
-        Ok(())
-    }
-
-    /// Every way to the same journal gives the same bytes.
-    fn check_replay(&self) -> Result<(), TestCaseError> {
-        let memory = self.world.desk.market();
-        let replayed = self.world.replayed();
-        prop_assert!(*memory == replayed, "the journal adds up to another state");
-        let bytes = memory.encode().unwrap();
-        prop_assert!(bytes == replayed.encode().unwrap());
-        prop_assert!(Market::decode(&bytes).unwrap() == replayed, "a snapshot is another state");
-        Ok(())
-    }
-}
-
-fn container(n: u8) -> ContainerState {
-    match n {
-        0 => ContainerState::Preparing(Stage::Pulling),
-        1 => ContainerState::Stopped(StopReason::Exited(1)),
-        2 => ContainerState::Stopped(StopReason::Asked),
-        3 => ContainerState::Gone,
-        4 => ContainerState::Failed(Problem {
-            stage: Stage::Starting,
-            kind: ProblemKind::EngineFailed,
-            detail: protocol::lease::Detail::default(),
-        }),
-        5 => ContainerState::Stopped(StopReason::ResourceTaken),
-        _ => ContainerState::Running,
-    }
 }
 
 proptest! {

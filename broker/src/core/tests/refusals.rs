@@ -29,7 +29,10 @@ fn refused(change: impl FnOnce(&mut Order), rejection: Rejection) {
     let mut order = world.order(0);
     change(&mut order);
     assert_eq!(world.place(0, order), Err(rejection));
-    assert_eq!(world.desk.balance(renter_id(0)).available, MicroUsd(10_000_000));
+    assert_eq!(
+        world.desk.balance(renter_id(0)).available,
+        MicroUsd(10_000_000)
+    );
     assert_eq!(world.journal.len(), 1);
 }
 
@@ -39,22 +42,34 @@ fn bad(field: &str, problem: &str) -> Rejection {
 
 #[test]
 fn orders_that_cannot_be() {
-    refused(|order| order.terms = Digest::of(b"other"), Rejection::OfferChanged);
+    refused(
+        |order| order.terms = Digest::of(b"other"),
+        Rejection::OfferChanged,
+    );
     refused(
         |order| order.offer = protocol::ids::OfferId::from_bytes([0; 16]),
         Rejection::OfferGone,
     );
     refused(
         |order| order.price_max = PricePerHour(406_943),
-        Rejection::PriceAboveLimit { price: MicroUsd(406_944), allowed: MicroUsd(406_943) },
+        Rejection::PriceAboveLimit {
+            price: MicroUsd(406_944),
+            allowed: MicroUsd(406_943),
+        },
     );
     refused(
         |order| order.disk = Bytes::from_gb(101),
-        Rejection::DiskTooLarge { asked: Bytes::from_gb(101), allowed: Bytes::from_gb(100) },
+        Rejection::DiskTooLarge {
+            asked: Bytes::from_gb(101),
+            allowed: Bytes::from_gb(100),
+        },
     );
     refused(
         |order| order.duration_max = Some(Seconds(7201)),
-        Rejection::TooLong { asked: Seconds(7201), allowed: Seconds(7200) },
+        Rejection::TooLong {
+            asked: Seconds(7201),
+            allowed: Seconds(7200),
+        },
     );
     refused(
         |order| order.budget = MicroUsd(0),
@@ -75,7 +90,10 @@ fn money_that_is_not_there() {
     let mut world = world();
     let order = world.order(0);
     let needed = MicroUsd(406_944);
-    let poor = Rejection::NotEnoughMoney { available: MicroUsd(0), needed };
+    let poor = Rejection::NotEnoughMoney {
+        available: MicroUsd(0),
+        needed,
+    };
     assert_eq!(world.place(1, order.clone()), Err(poor));
     world.deposit(1, 406_944);
     assert!(world.place(1, order).is_ok());
@@ -139,12 +157,18 @@ fn a_hundred_copies_are_one_lease() {
     let order = world.order(0);
     let signed = world.sign(order.clone(), &renter_key(0));
     for _ in 0..100 {
-        world.handle(Command::Order(Box::new(signed.clone()))).unwrap();
+        world
+            .handle(Command::Order(Box::new(signed.clone())))
+            .unwrap();
     }
     // Signed again, it is still the same order.
     let again = world.sign(order.clone(), &renter_key(0));
     world.handle(Command::Order(Box::new(again))).unwrap();
-    let events: Vec<_> = world.journal.iter().map(crate::core::event::Event::kind).collect();
+    let events: Vec<_> = world
+        .journal
+        .iter()
+        .map(crate::core::event::Event::kind)
+        .collect();
     assert_eq!(events, ["deposited", "matched"]);
     let mut other = order.clone();
     other.budget = MicroUsd(5);
@@ -173,7 +197,9 @@ fn another_statement_under_a_used_message_id_is_a_replay() {
     world.offer(1, Ask::default());
     let first = world.order(0);
     let first = world.sign(first, &renter_key(0));
-    world.handle(Command::Order(Box::new(first.clone()))).unwrap();
+    world
+        .handle(Command::Order(Box::new(first.clone())))
+        .unwrap();
     let mut second = world.order(1);
     second.id = OrderId::from_bytes([77; 16]);
     let envelope = Envelope {
@@ -183,7 +209,10 @@ fn another_statement_under_a_used_message_id_is_a_replay() {
         validity: Seconds(60),
     };
     let second = Signed::sign(second, &renter_key(0), envelope).unwrap();
-    assert_eq!(world.handle(Command::Order(Box::new(second))), Err(Rejection::Replayed));
+    assert_eq!(
+        world.handle(Command::Order(Box::new(second))),
+        Err(Rejection::Replayed)
+    );
 }
 
 #[test]
@@ -217,13 +246,29 @@ fn a_deposit_that_comes_twice_is_one() {
     let deposit = world.deposit_command(0, 500);
     world.handle(deposit.clone()).unwrap();
     world.handle(deposit.clone()).unwrap();
-    assert_eq!(world.desk.balance(renter_id(0)).available, MicroUsd(10_000_500));
-    let Command::Deposit { id, renter, memo, .. } = deposit else { panic!("not a deposit") };
-    let other = Command::Deposit { id, renter, memo, amount: MicroUsd(501) };
+    assert_eq!(
+        world.desk.balance(renter_id(0)).available,
+        MicroUsd(10_000_500)
+    );
+    let Command::Deposit {
+        id, renter, memo, ..
+    } = deposit
+    else {
+        panic!("not a deposit")
+    };
+    let other = Command::Deposit {
+        id,
+        renter,
+        memo,
+        amount: MicroUsd(501),
+    };
     assert_eq!(world.handle(other), Err(Rejection::IdReused));
     for amount in [0, -1, i64::MAX] {
         let wrong = world.deposit_command(0, amount);
-        assert!(matches!(world.handle(wrong), Err(Rejection::BadValue { .. })), "{amount}");
+        assert!(
+            matches!(world.handle(wrong), Err(Rejection::BadValue { .. })),
+            "{amount}"
+        );
     }
 }
 
@@ -232,16 +277,25 @@ fn only_the_renter_commands_and_only_the_host_reports() {
     let mut world = world();
     let order = world.order(0);
     let lease = world.running(0, order);
-    let body = LeaseCommand { lease, action: LeaseAction::End };
+    let body = LeaseCommand {
+        lease,
+        action: LeaseAction::End,
+    };
     let foreign = world.sign(body, &renter_key(1));
-    assert_eq!(world.handle(Command::Lease(foreign)), Err(Rejection::UnknownLease));
+    assert_eq!(
+        world.handle(Command::Lease(foreign)),
+        Err(Rejection::UnknownLease)
+    );
     let Command::Report(report) =
         world.report_command(lease, ContainerState::Gone, Meters::default())
     else {
         panic!("not a report")
     };
     let foreign = world.sign(report.body().clone(), &host_key(1));
-    assert_eq!(world.handle(Command::Report(foreign)), Err(Rejection::UnknownLease));
+    assert_eq!(
+        world.handle(Command::Report(foreign)),
+        Err(Rejection::UnknownLease)
+    );
     assert_eq!(world.phase(lease), Phase::Running);
     let stranger = world.desk.receipt(world.now, renter_id(1).into(), lease);
     assert_eq!(stranger, Err(Rejection::UnknownLease));
@@ -267,16 +321,30 @@ fn a_grant_is_for_its_order_its_award_and_its_resources() {
     let mut world = world();
     let order = world.order(0);
     let lease = world.place(0, order).unwrap();
-    let Command::Grant(good) = world.grant_command(lease) else { panic!("not a grant") };
+    let Command::Grant(good) = world.grant_command(lease) else {
+        panic!("not a grant")
+    };
     let wrong = [
-        Grant { order: Digest::of(b"x"), ..good.body().clone() },
-        Grant { award: Digest::of(b"x"), ..good.body().clone() },
-        Grant { resources: List::default(), ..good.body().clone() },
+        Grant {
+            order: Digest::of(b"x"),
+            ..good.body().clone()
+        },
+        Grant {
+            award: Digest::of(b"x"),
+            ..good.body().clone()
+        },
+        Grant {
+            resources: List::default(),
+            ..good.body().clone()
+        },
     ];
     for grant in wrong {
         let signed = world.sign(grant, &host_key(0));
         let answer = world.handle(Command::Grant(signed));
-        assert!(matches!(answer, Err(Rejection::BadValue { .. })), "{answer:?}");
+        assert!(
+            matches!(answer, Err(Rejection::BadValue { .. })),
+            "{answer:?}"
+        );
         assert_eq!(world.phase(lease), Phase::Offered);
     }
     world.handle(Command::Grant(good)).unwrap();
@@ -304,7 +372,10 @@ fn a_resume_needs_money_and_a_host() {
     assert_eq!(world.act(lease, LeaseAction::Resume), Err(missing));
     world.deposit(0, 296_944);
     world.desk.withdraw(host_id(0));
-    assert_eq!(world.act(lease, LeaseAction::Resume), Err(Rejection::HostGone));
+    assert_eq!(
+        world.act(lease, LeaseAction::Resume),
+        Err(Rejection::HostGone)
+    );
     world.announce();
     world.act(lease, LeaseAction::Resume).unwrap();
     assert_eq!(world.view(lease).held, MicroUsd(406_944));

@@ -18,7 +18,9 @@ fn busy() -> World {
     let order = world.order(0);
     let lease = world.running(0, order);
     world.wait(40);
-    world.report(lease, ContainerState::Running, 40_000).unwrap();
+    world
+        .report(lease, ContainerState::Running, 40_000)
+        .unwrap();
     world.act(lease, LeaseAction::Stop).unwrap();
     let order = world.order(1);
     let other = world.place(0, order).unwrap();
@@ -38,7 +40,14 @@ fn every_event_is_read_back_as_it_was_written() {
     kinds.sort_unstable();
     kinds.dedup();
     let wanted = [
-        "commanded", "deposited", "ended", "granted", "matched", "metered", "preparing", "running",
+        "commanded",
+        "deposited",
+        "ended",
+        "granted",
+        "matched",
+        "metered",
+        "preparing",
+        "running",
         "stopped",
     ];
     assert_eq!(kinds, wanted);
@@ -54,7 +63,10 @@ fn a_state_is_read_back_with_its_indexes() {
 #[test]
 fn a_state_that_was_cut_or_changed_is_no_state() {
     let bytes = busy().desk.market().encode().unwrap();
-    assert_eq!(Market::decode(&bytes[..bytes.len() - 1]), Err(StateError::Cut));
+    assert_eq!(
+        Market::decode(&bytes[..bytes.len() - 1]),
+        Err(StateError::Cut)
+    );
     assert_eq!(Market::decode(&[]), Err(StateError::Cut));
     assert_eq!(Market::decode(&bytes[..3]), Err(StateError::Cut));
 }

@@ -19,7 +19,10 @@ fn ask(compute: u64, storage: u64, upload: u64) -> Ask {
         upload: PricePerGb(upload),
         download: PricePerGb(0),
     };
-    Ask { prices, ..Ask::default() }
+    Ask {
+        prices,
+        ..Ask::default()
+    }
 }
 
 /// A world with one offer at `ask`, one rich renter, and an order for `disk` gigabytes.
@@ -39,7 +42,11 @@ fn reports(world: &mut World, lease: LeaseId, state: &ContainerState, seconds: u
         let step = every.min(seconds - done);
         world.wait(step);
         done += step;
-        let running = if *state == ContainerState::Running { start + done * 1000 } else { start };
+        let running = if *state == ContainerState::Running {
+            start + done * 1000
+        } else {
+            start
+        };
         world.report(lease, state.clone(), running).unwrap();
         world.tick();
     }
@@ -49,8 +56,12 @@ fn end(world: &mut World, lease: LeaseId, meters: Meters) -> Receipt {
     world.act(lease, LeaseAction::End).unwrap();
     let gone = world.report_command(lease, ContainerState::Gone, meters);
     world.handle(gone).unwrap();
-    let receipt =
-        world.desk.receipt(world.now, renter_id(0).into(), lease).unwrap().verify().unwrap();
+    let receipt = world
+        .desk
+        .receipt(world.now, renter_id(0).into(), lease)
+        .unwrap()
+        .verify()
+        .unwrap();
     assert_eq!(receipt.body().check(), Ok(()));
     receipt.into_body()
 }
@@ -59,15 +70,35 @@ fn end(world: &mut World, lease: LeaseId, meters: Meters) -> Receipt {
 #[track_caller]
 fn check(world: &World, receipt: &Receipt, amounts: [i64; 3], total: i64, fee: i64, host: i64) {
     let [compute, storage, upload] = amounts.map(MicroUsd);
-    assert_eq!(receipt.amounts, Amounts { compute, storage, upload, download: MicroUsd::ZERO });
-    assert_eq!((receipt.total, receipt.fee), (MicroUsd(total), MicroUsd(fee)));
+    assert_eq!(
+        receipt.amounts,
+        Amounts {
+            compute,
+            storage,
+            upload,
+            download: MicroUsd::ZERO
+        }
+    );
+    assert_eq!(
+        (receipt.total, receipt.fee),
+        (MicroUsd(total), MicroUsd(fee))
+    );
     assert_eq!(receipt.host_share, MicroUsd(host));
     let ledger = world.desk.market().ledger();
-    assert_eq!(ledger.balance(&Account::HostPending(receipt.lease)), MicroUsd(host));
+    assert_eq!(
+        ledger.balance(&Account::HostPending(receipt.lease)),
+        MicroUsd(host)
+    );
     assert_eq!(ledger.balance(&Account::BrokerFee), MicroUsd(fee));
-    assert_eq!(ledger.balance(&Account::RenterLocked(receipt.lease)), MicroUsd::ZERO);
+    assert_eq!(
+        ledger.balance(&Account::RenterLocked(receipt.lease)),
+        MicroUsd::ZERO
+    );
     let left = MicroUsd(10_000_000_000 - total);
-    assert_eq!(ledger.balance(&Account::RenterAvailable(renter_id(0))), left);
+    assert_eq!(
+        ledger.balance(&Account::RenterAvailable(renter_id(0))),
+        left
+    );
     assert!(matches!(receipt.ended, Some((_, EndCause::Renter))));
 }
 
@@ -82,7 +113,14 @@ fn m1_an_hour_and_a_half_with_traffic() {
         downloaded: Bytes(0),
     };
     let receipt = end(&mut world, lease, meters);
-    check(&world, &receipt, [600_000, 10_416, 123_456], 733_872, 73_387, 660_485);
+    check(
+        &world,
+        &receipt,
+        [600_000, 10_416, 123_456],
+        733_872,
+        73_387,
+        660_485,
+    );
 }
 
 #[test]
@@ -90,7 +128,10 @@ fn m2_one_second() {
     let (mut world, order) = world(ask(2_250_000, 150_000, 0), 100);
     let lease = world.running(0, order);
     world.wait(1);
-    let meters = Meters { running: Millis(1000), ..Meters::default() };
+    let meters = Meters {
+        running: Millis(1000),
+        ..Meters::default()
+    };
     let receipt = end(&mut world, lease, meters);
     check(&world, &receipt, [625, 5, 0], 630, 63, 567);
 }
@@ -116,7 +157,11 @@ fn the_hold_is_an_hour_and_is_filled_up() {
     assert!(world.view(lease).held < MicroUsd(406_944));
     reports(&mut world, lease, &ContainerState::Running, 20, 10);
     // Filled up at 300 s; what was journalled after that is at most 30 s, 3392 µ$.
-    assert!(world.view(lease).held >= MicroUsd(406_944 - 3392), "{:?}", world.view(lease).held);
+    assert!(
+        world.view(lease).held >= MicroUsd(406_944 - 3392),
+        "{:?}",
+        world.view(lease).held
+    );
 }
 
 #[test]
@@ -128,11 +173,17 @@ fn an_end_bills_up_to_the_command_and_not_what_the_container_ran_on() {
     world.act(lease, LeaseAction::End).unwrap();
     // Signed so far: 20 s at 1000 µ$. What may still be signed, 5 s, is held.
     let view = world.view(lease);
-    assert_eq!((view.charged.total(), view.held), (MicroUsd(20_000), MicroUsd(5_000)));
+    assert_eq!(
+        (view.charged.total(), view.held),
+        (MicroUsd(20_000), MicroUsd(5_000))
+    );
     world.wait(2);
     world.report(lease, ContainerState::Gone, 27_000).unwrap();
     let view = world.view(lease);
-    assert_eq!((view.charged.total(), view.held), (MicroUsd(25_000), MicroUsd::ZERO));
+    assert_eq!(
+        (view.charged.total(), view.held),
+        (MicroUsd(25_000), MicroUsd::ZERO)
+    );
 }
 
 #[test]
@@ -142,12 +193,16 @@ fn the_lower_of_clock_and_meter_is_paid() {
     for step in 1..=6 {
         world.wait(10);
         // The host's meter runs at half speed.
-        world.report(lease, ContainerState::Running, step * 5000).unwrap();
+        world
+            .report(lease, ContainerState::Running, step * 5000)
+            .unwrap();
     }
     assert_eq!(world.view(lease).running, Millis(30_000));
     world.wait(10);
     // And now it claims an hour.
-    world.report(lease, ContainerState::Running, 3_600_000).unwrap();
+    world
+        .report(lease, ContainerState::Running, 3_600_000)
+        .unwrap();
     assert_eq!(world.view(lease).running, Millis(70_000));
 }
 
@@ -156,8 +211,11 @@ fn more_traffic_than_fits_through_the_link_is_not_billed() {
     let (mut world, order) = world(ask(0, 0, 1_000_000), 50);
     let lease = world.running(0, order);
     world.wait(1);
-    let meters =
-        Meters { running: Millis(1000), uploaded: Bytes(u64::MAX), downloaded: Bytes(0) };
+    let meters = Meters {
+        running: Millis(1000),
+        uploaded: Bytes(u64::MAX),
+        downloaded: Bytes(0),
+    };
     let report = world.report_command(lease, ContainerState::Running, meters);
     world.handle(report).unwrap();
     // One second at 10 Gbit/s is 1.25 GB.
@@ -193,7 +251,9 @@ fn a_budget_is_reached_exactly_and_never_passed() {
     let lease = world.running(0, order);
     for second in 1..=100 {
         world.wait(1);
-        world.report(lease, ContainerState::Running, second * 1000).unwrap();
+        world
+            .report(lease, ContainerState::Running, second * 1000)
+            .unwrap();
         world.tick();
         assert_eq!(world.phase(lease), Phase::Running, "after {second} s");
     }

@@ -10,80 +10,19 @@ use crate::core::market::Market;
 use crate::core::settings::MarketSettings;
 use ed25519_dalek::SigningKey;
 use protocol::bounded::{List, Text};
-use protocol::ids::{
-    BootId, BrokerId, DepositId, HostId, LeaseId, MessageId, OrderId, PublicKey, RenterId,
-};
-use protocol::job::{Job, PinnedImage};
+use protocol::ids::{BootId, DepositId, LeaseId, MessageId, OrderId};
 use protocol::lease::{
     ContainerState, Grant, LeaseView, Meters, Phase, Refusal, RefusalReason, Report,
 };
-use protocol::machine::{ContainerNetwork, Machine};
 use protocol::message::Rejection;
-use protocol::offer::{Offer, ResourceName, Share, offer_id};
+use protocol::offer::{Offer, ResourceName};
 use protocol::order::{LeaseAction, LeaseCommand, LeaseName, Order};
 use protocol::signed::{ANYONE, Envelope, Signed, Statement, Verified};
-use protocol::terms::{ContractKind, Limits, Prices};
-use protocol::units::{
-    BasisPoints, Bytes, MicroUsd, Millis, PricePerGb, PricePerGbMonth, PricePerHour, Seconds,
-    Timestamp,
-};
+use protocol::terms::ContractKind;
+use protocol::units::{BasisPoints, Bytes, MicroUsd, Millis, PricePerHour, Seconds, Timestamp};
 use std::convert::Infallible;
 
-pub(crate) const START: Timestamp = Timestamp(1_800_000_000_000);
-
-pub(crate) fn broker_key() -> SigningKey {
-    SigningKey::from_bytes(&[1; 32])
-}
-
-pub(crate) fn broker_id() -> BrokerId {
-    public(&broker_key()).into()
-}
-
-pub(crate) fn renter_key(n: u8) -> SigningKey {
-    SigningKey::from_bytes(&[100 + n; 32])
-}
-
-pub(crate) fn renter_id(n: u8) -> RenterId {
-    public(&renter_key(n)).into()
-}
-
-pub(crate) fn host_key(n: u8) -> SigningKey {
-    SigningKey::from_bytes(&[200 + n; 32])
-}
-
-pub(crate) fn host_id(n: u8) -> HostId {
-    public(&host_key(n)).into()
-}
-
-fn public(key: &SigningKey) -> PublicKey {
-    PublicKey::from_bytes(key.verifying_key().to_bytes())
-}
-
-/// What an offer asks and bounds.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Ask {
-    pub(crate) prices: Prices,
-    pub(crate) start_within: Seconds,
-    pub(crate) duration_max: Option<Seconds>,
-    pub(crate) disk_max: Bytes,
-}
-
-impl Default for Ask {
-    /// The offer of the first example of the market rules.
-    fn default() -> Self {
-        Self {
-            prices: Prices {
-                compute: PricePerHour(400_000),
-                storage: PricePerGbMonth(100_000),
-                upload: PricePerGb(10_000),
-                download: PricePerGb(0),
-            },
-            start_within: Seconds(600),
-            duration_max: None,
-            disk_max: Bytes::from_gb(500),
-        }
-    }
-}
+pub(crate) use super::parties::*;
 
 /// The broker's desk and all who talk to it.
 #[derive(Debug)]
@@ -99,12 +38,22 @@ pub(crate) struct World {
 impl World {
     pub(crate) fn new(settings: MarketSettings) -> Self {
         let desk = open_desk(Market::new(broker_id()), START, settings);
-        Self { desk, now: START, journal: Vec::new(), asks: Vec::new(), messages: 0, sequence: 0 }
+        Self {
+            desk,
+            now: START,
+            journal: Vec::new(),
+            asks: Vec::new(),
+            messages: 0,
+            sequence: 0,
+        }
     }
 
     /// Settings of the examples: a fee of 10 %.
     pub(crate) fn with_a_fee_of_ten_percent() -> Self {
-        Self::new(MarketSettings { fee: BasisPoints(1000), ..MarketSettings::default() })
+        Self::new(MarketSettings {
+            fee: BasisPoints(1000),
+            ..MarketSettings::default()
+        })
     }
 
     /// A desk that opens anew on what the journal adds up to, with an empty book.
@@ -126,7 +75,9 @@ impl World {
     }
 
     pub(crate) fn tick(&mut self) {
-        let Self { desk, journal, now, .. } = self;
+        let Self {
+            desk, journal, now, ..
+        } = self;
         let result: Result<(), Infallible> = desk.tick(*now, &mut |event| {
             journal.push(event.clone());
             Ok(())
@@ -135,7 +86,9 @@ impl World {
     }
 
     pub(crate) fn handle(&mut self, command: Command) -> Result<Answer, Rejection> {
-        let Self { desk, journal, now, .. } = self;
+        let Self {
+            desk, journal, now, ..
+        } = self;
         let result: Result<_, Infallible> = desk.handle(*now, command, &mut |event| {
             journal.push(event.clone());
             Ok(())
@@ -176,11 +129,19 @@ impl World {
         hosts.sort_unstable();
         hosts.dedup();
         for host in hosts {
-            let asks: Vec<_> = self.asks.iter().filter(|(of, ..)| *of == host).cloned().collect();
-            let offers =
-                asks.iter().map(|(_, resource, ask)| self.signed_offer(host, resource, ask));
+            let asks: Vec<_> = self
+                .asks
+                .iter()
+                .filter(|(of, ..)| *of == host)
+                .cloned()
+                .collect();
+            let offers = asks
+                .iter()
+                .map(|(_, resource, ask)| self.signed_offer(host, resource, ask));
             let offers: Vec<_> = offers.collect();
-            self.desk.announce(self.now, host_id(host), offers, List::default()).unwrap();
+            self.desk
+                .announce(self.now, host_id(host), offers, List::default())
+                .unwrap();
         }
     }
 
@@ -191,7 +152,12 @@ impl World {
             issued: self.now,
             validity: Seconds(90),
         };
-        Signed::sign(offer(host, resource, ask, self.now), &host_key(host), envelope).unwrap()
+        Signed::sign(
+            offer(host, resource, ask, self.now),
+            &host_key(host),
+            envelope,
+        )
+        .unwrap()
     }
 
     /// Signs with an id that was never used.
@@ -247,16 +213,31 @@ impl World {
         let goal = goal.leases.iter().find(|goal| goal.lease == lease);
         let (order, award) = match goal {
             Some(goal) => (goal.order.digest(), goal.award.digest()),
-            None => (protocol::ids::Digest::of(b""), protocol::ids::Digest::of(b"")),
+            None => (
+                protocol::ids::Digest::of(b""),
+                protocol::ids::Digest::of(b""),
+            ),
         };
         let contract = &self.desk.market().lease(lease).unwrap().contract;
-        let resources = contract.share.resources.iter().map(|name| (name.clone(), 1));
-        let grant = Grant { lease, order, award, resources: List::first(resources) };
+        let resources = contract
+            .share
+            .resources
+            .iter()
+            .map(|name| (name.clone(), 1));
+        let grant = Grant {
+            lease,
+            order,
+            award,
+            resources: List::first(resources),
+        };
         Command::Grant(self.sign(grant, &host_key(host)))
     }
 
     pub(crate) fn refuse(&mut self, lease: LeaseId) -> Result<Answer, Rejection> {
-        let refusal = Refusal { lease, reason: RefusalReason::Taken };
+        let refusal = Refusal {
+            lease,
+            reason: RefusalReason::Taken,
+        };
         let refusal = self.sign(refusal, &host_key(self.host_of(lease)));
         self.handle(Command::Refuse(refusal))
     }
@@ -268,7 +249,10 @@ impl World {
         state: ContainerState,
         running: u64,
     ) -> Result<Answer, Rejection> {
-        let meters = Meters { running: Millis(running), ..Meters::default() };
+        let meters = Meters {
+            running: Millis(running),
+            ..Meters::default()
+        };
         let command = self.report_command(lease, state, meters);
         self.handle(command)
     }
@@ -327,57 +311,13 @@ impl World {
 
 pub(crate) fn open_desk(market: Market, now: Timestamp, settings: MarketSettings) -> Desk {
     let book = Book::new(broker_id(), BookLimits::default());
-    Desk::open(now, DeskSetup { market, book, settings, key: broker_key() })
-}
-
-pub(crate) fn job() -> Job {
-    Job {
-        image: PinnedImage { name: Text::new("127.0.0.1:5000/demo").unwrap(), sha256: [5; 32] },
-        entrypoint: None,
-        command: Some(List::first([Text::new("sleep").unwrap(), Text::new("60").unwrap()])),
-        environment: List::default(),
-    }
-}
-
-pub(crate) fn offer(host: u8, resource: &ResourceName, ask: &Ask, now: Timestamp) -> Offer {
-    Offer {
-        id: offer_id(host_id(host), std::slice::from_ref(resource)),
-        sequence: now.0,
-        listed_at: START,
-        machine: machine(),
-        share: Share {
-            resources: List::first([resource.clone()]),
-            gpus: List::default(),
-            cpu_millicores: 4000,
-            ram: Bytes::from_gb(16),
-            shared_memory: Bytes::from_gb(1),
+    Desk::open(
+        now,
+        DeskSetup {
+            market,
+            book,
+            settings,
+            key: broker_key(),
         },
-        prices: ask.prices,
-        limits: Limits {
-            start_within: ask.start_within,
-            duration_max: ask.duration_max,
-            stop_grace: Seconds(10),
-            disk_max: ask.disk_max,
-        },
-        brokers: List::first([broker_id()]),
-    }
-}
-
-fn machine() -> Machine {
-    Machine {
-        cpu_model: Text::new("EPYC").unwrap(),
-        architecture: Text::new("x86_64").unwrap(),
-        cpu_cores: 4,
-        has_avx: true,
-        ram: Bytes::from_gb(16),
-        disk_total: Bytes::from_gb(1000),
-        disk_free: Bytes::from_gb(900),
-        disk_enforced: false,
-        system: Text::new("Debian GNU/Linux 12").unwrap(),
-        kernel: Text::new("6.1.0").unwrap(),
-        engine: Text::new("20.10.24").unwrap(),
-        runtime: Text::new("runc 1.1.5").unwrap(),
-        network: ContainerNetwork::Bridge,
-        gpus: List::default(),
-    }
+    )
 }

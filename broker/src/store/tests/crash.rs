@@ -39,9 +39,15 @@ fn a_broker_that_ends_at_any_commit_finds_all_of_it_and_no_more() {
             }
             drop(store);
             let (store, recovered) = open(folder.path()).unwrap();
-            assert!(recovered == committed, "boundary {boundary}, half done {half_done}");
+            assert!(
+                recovered == committed,
+                "boundary {boundary}, half done {half_done}"
+            );
             assert_eq!(recovered.encode().unwrap(), committed.encode().unwrap());
-            assert_eq!(store.ledger(&recovered).unwrap().problems, Vec::<String>::new());
+            assert_eq!(
+                store.ledger(&recovered).unwrap().problems,
+                Vec::<String>::new()
+            );
         }
     }
 }
@@ -57,19 +63,20 @@ fn each_step_that_is_done_twice_is_done_once() {
     let order = world.sign(order, &crate::core::tests::world::renter_key(0));
     let commands = [deposit, Command::Order(Box::new(order))];
     for command in &commands {
-        handle(&mut world, &mut store, command.clone()).unwrap().unwrap();
+        handle(&mut world, &mut store, command.clone())
+            .unwrap()
+            .unwrap();
         store.commit().unwrap();
         drop(store);
         let (again, market) = open(folder.path()).unwrap();
         store = again;
-        world.desk = crate::core::tests::world::open_desk(
-            market,
-            world.now,
-            MarketSettings::default(),
-        );
+        world.desk =
+            crate::core::tests::world::open_desk(market, world.now, MarketSettings::default());
         world.announce();
         let before = store.last_event();
-        handle(&mut world, &mut store, command.clone()).unwrap().unwrap();
+        handle(&mut world, &mut store, command.clone())
+            .unwrap()
+            .unwrap();
         assert_eq!(store.last_event(), before);
     }
     assert_eq!(world.desk.market().leases().count(), 1);
@@ -92,14 +99,24 @@ fn what_was_acknowledged_survives_a_kill() {
     let mut acknowledged: Vec<u64> = Vec::new();
     for round in 0..KILLS {
         let mut child = Process::new(std::env::current_exe().unwrap())
-            .args(["--exact", "store::tests::crash::child", "--ignored", "--nocapture"])
+            .args([
+                "--exact",
+                "store::tests::crash::child",
+                "--ignored",
+                "--nocapture",
+            ])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
         let start = acknowledged.last().map_or(0, |last| last + 1_000_000);
         let asked = format!("{}\n{start}\n", folder.path().display());
-        child.stdin.take().unwrap().write_all(asked.as_bytes()).unwrap();
+        child
+            .stdin
+            .take()
+            .unwrap()
+            .write_all(asked.as_bytes())
+            .unwrap();
         let output = child.stdout.take().unwrap();
         let reader = std::thread::spawn(move || read_numbers(BufReader::new(output)));
         // Somewhere in the middle, another place each time.
@@ -110,17 +127,26 @@ fn what_was_acknowledged_survives_a_kill() {
         let (store, market) = open(folder.path()).unwrap();
         for number in &acknowledged {
             let lease = lease_of(*number);
-            assert!(market.lease(lease).is_some(), "round {round}: order {number} is lost");
+            assert!(
+                market.lease(lease).is_some(),
+                "round {round}: order {number} is lost"
+            );
         }
         let report = store.ledger(&market).unwrap();
         assert_eq!((report.sum, report.problems), (0, Vec::new()));
     }
-    assert!(acknowledged.len() > 10, "only {} orders were acknowledged", acknowledged.len());
+    assert!(
+        acknowledged.len() > 10,
+        "only {} orders were acknowledged",
+        acknowledged.len()
+    );
 }
 
 fn read_numbers(lines: impl BufRead) -> Vec<u64> {
     let lines = lines.lines().map_while(Result::ok);
-    lines.filter_map(|line| line.strip_prefix("acknowledged ")?.parse().ok()).collect()
+    lines
+        .filter_map(|line| line.strip_prefix("acknowledged ")?.parse().ok())
+        .collect()
 }
 
 fn order_id(number: u64) -> OrderId {
@@ -147,8 +173,7 @@ fn child() {
     let mut world = World::new(MarketSettings::default());
     // Message ids that no earlier round used.
     world.now = Timestamp(world.now.0 + number);
-    world.desk =
-        crate::core::tests::world::open_desk(market, world.now, MarketSettings::default());
+    world.desk = crate::core::tests::world::open_desk(market, world.now, MarketSettings::default());
     world.offer(0, Ask::default());
     let deposit = world.deposit_command(0, 1_000_000_000);
     handle(&mut world, &mut store, deposit).unwrap().unwrap();
@@ -168,7 +193,9 @@ fn child() {
                 reason: protocol::lease::RefusalReason::Taken,
             };
             let refusal = world.sign(refusal, &crate::core::tests::world::host_key(0));
-            handle(&mut world, &mut store, Command::Refuse(refusal)).unwrap().unwrap();
+            handle(&mut world, &mut store, Command::Refuse(refusal))
+                .unwrap()
+                .unwrap();
         }
         store.commit().unwrap();
         for acknowledged in number - 2..=number {

@@ -12,7 +12,8 @@ fn tamper(folder: &Path, sql: &str) {
     connection.execute_batch(sql).unwrap();
 }
 
-const UNGUARD: &str = "DROP TRIGGER events_are_never_changed; DROP TRIGGER events_are_never_deleted;
+const UNGUARD: &str =
+    "DROP TRIGGER events_are_never_changed; DROP TRIGGER events_are_never_deleted;
     DROP TRIGGER entries_are_never_changed; DROP TRIGGER entries_are_never_deleted;";
 
 fn played() -> tempfile::TempDir {
@@ -25,10 +26,19 @@ fn played() -> tempfile::TempDir {
 #[test]
 fn a_newer_schema_is_refused_and_left_alone() {
     let folder = played();
-    tamper(folder.path(), "UPDATE meta SET value = 99 WHERE name = 'schema_version'");
+    tamper(
+        folder.path(),
+        "UPDATE meta SET value = 99 WHERE name = 'schema_version'",
+    );
     let refused = open(folder.path()).unwrap_err();
     assert!(
-        matches!(refused, StoreError::NewerSchema { found: 99, known: SCHEMA_VERSION }),
+        matches!(
+            refused,
+            StoreError::NewerSchema {
+                found: 99,
+                known: SCHEMA_VERSION
+            }
+        ),
         "{refused:?}"
     );
     let connection = Connection::open(folder.path().join(JOURNAL_FILE)).unwrap();
@@ -41,11 +51,18 @@ fn a_newer_schema_is_refused_and_left_alone() {
 fn an_event_that_was_changed_is_named() {
     let folder = played();
     // One bit of the third event's body.
-    let flip = "UPDATE events SET body = CAST(substr(body, 1, 20) || x'ff' || substr(body, 22) AS BLOB)
+    let flip =
+        "UPDATE events SET body = CAST(substr(body, 1, 20) || x'ff' || substr(body, 22) AS BLOB)
                 WHERE seq = 3";
     tamper(folder.path(), &format!("{UNGUARD} {flip}"));
-    assert!(matches!(open(folder.path()), Err(StoreError::Corrupt { event: 3, .. })));
-    assert!(matches!(check(folder.path()), Err(StoreError::Corrupt { event: 3, .. })));
+    assert!(matches!(
+        open(folder.path()),
+        Err(StoreError::Corrupt { event: 3, .. })
+    ));
+    assert!(matches!(
+        check(folder.path()),
+        Err(StoreError::Corrupt { event: 3, .. })
+    ));
 }
 
 #[test]
@@ -53,7 +70,10 @@ fn an_event_that_is_missing_is_named() {
     let folder = played();
     let delete = "PRAGMA foreign_keys = OFF; DELETE FROM events WHERE seq = 4";
     tamper(folder.path(), &format!("{UNGUARD} {delete}"));
-    assert!(matches!(open(folder.path()), Err(StoreError::Corrupt { event: 4, .. })));
+    assert!(matches!(
+        open(folder.path()),
+        Err(StoreError::Corrupt { event: 4, .. })
+    ));
 }
 
 #[test]
@@ -65,8 +85,14 @@ fn an_entry_that_was_changed_is_found() {
     ] {
         let folder = played();
         tamper(folder.path(), &format!("{UNGUARD} {change}"));
-        assert!(matches!(open(folder.path()), Err(StoreError::Ledger(_))), "{change}");
-        assert!(!check(folder.path()).unwrap().problems.is_empty(), "{change}");
+        assert!(
+            matches!(open(folder.path()), Err(StoreError::Ledger(_))),
+            "{change}"
+        );
+        assert!(
+            !check(folder.path()).unwrap().problems.is_empty(),
+            "{change}"
+        );
     }
 }
 
@@ -101,7 +127,10 @@ fn a_damaged_file_is_refused() {
 fn a_journal_is_its_brokers_alone() {
     let folder = played();
     let other = protocol::ids::PublicKey::from(host_id(0)).into();
-    assert!(matches!(Store::open(folder.path(), other), Err(StoreError::OtherBroker { .. })));
+    assert!(matches!(
+        Store::open(folder.path(), other),
+        Err(StoreError::OtherBroker { .. })
+    ));
 }
 
 #[test]
@@ -111,7 +140,12 @@ fn a_check_beside_a_running_broker_finds_all_well() {
     let report = check(folder.path()).unwrap();
     assert_eq!(report.problems, Vec::<String>::new());
     assert_eq!((report.sum, report.last_event), (0, market.events()));
-    let money: i64 = report.by_kind.iter().filter(|(kind, _)| **kind != "cash").map(|(_, sum)| sum.0).sum();
+    let money: i64 = report
+        .by_kind
+        .iter()
+        .filter(|(kind, _)| **kind != "cash")
+        .map(|(_, sum)| sum.0)
+        .sum();
     assert_eq!(money, 15_000_000);
     assert!(market.available(renter_id(1)).0 == 5_000_000);
 }

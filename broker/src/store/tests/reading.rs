@@ -32,7 +32,9 @@ fn a_snapshot_and_its_tail_are_the_whole_journal() {
             amount: protocol::units::MicroUsd(7),
             memo: protocol::bounded::Text::default(),
         };
-        super::script::handle(&mut world, &mut store, deposit).unwrap().unwrap();
+        super::script::handle(&mut world, &mut store, deposit)
+            .unwrap()
+            .unwrap();
     }
     store.commit().unwrap();
     drop(store);
@@ -44,11 +46,17 @@ fn a_snapshot_and_its_tail_are_the_whole_journal() {
     forget_snapshots(folder.path(), "DELETE FROM snapshots");
     let (long, from_start) = open(folder.path()).unwrap();
     assert_eq!(long.recovery().snapshot_at, None);
-    assert_eq!(from_start.encode().unwrap(), from_snapshot.encode().unwrap());
+    assert_eq!(
+        from_start.encode().unwrap(),
+        from_snapshot.encode().unwrap()
+    );
 }
 
 fn forget_snapshots(folder: &std::path::Path, sql: &str) {
-    Connection::open(folder.join(JOURNAL_FILE)).unwrap().execute_batch(sql).unwrap();
+    Connection::open(folder.join(JOURNAL_FILE))
+        .unwrap()
+        .execute_batch(sql)
+        .unwrap();
 }
 
 #[test]
@@ -60,7 +68,9 @@ fn a_bad_snapshot_falls_back_to_the_one_before_and_then_to_the_journal() {
     let mut next = market.clone();
     let deposit = crate::core::event::Event {
         at: market.last_at(),
-        fact: crate::core::event::Fact::Held { lease: *market_lease(&market) },
+        fact: crate::core::event::Fact::Held {
+            lease: *market_lease(&market),
+        },
         entries: Vec::new(),
     };
     store.append(&deposit).unwrap();
@@ -77,7 +87,10 @@ fn a_bad_snapshot_falls_back_to_the_one_before_and_then_to_the_journal() {
     drop(store);
     forget_snapshots(folder.path(), "UPDATE snapshots SET digest = zeroblob(32)");
     let (store, recovered) = open(folder.path()).unwrap();
-    assert_eq!((store.recovery().snapshot_at, store.recovery().notes.len()), (None, 2));
+    assert_eq!(
+        (store.recovery().snapshot_at, store.recovery().notes.len()),
+        (None, 2)
+    );
     assert!(recovered == next);
 }
 
@@ -92,7 +105,9 @@ fn two_snapshots_are_kept() {
     for _ in 0..4 {
         let event = crate::core::event::Event {
             at: market.last_at(),
-            fact: crate::core::event::Fact::Held { lease: *market_lease(&market) },
+            fact: crate::core::event::Fact::Held {
+                lease: *market_lease(&market),
+            },
             entries: Vec::new(),
         };
         store.append(&event).unwrap();
@@ -101,8 +116,9 @@ fn two_snapshots_are_kept() {
     }
     store.close().unwrap();
     let connection = Connection::open(folder.path().join(JOURNAL_FILE)).unwrap();
-    let kept: i64 =
-        connection.query_row("SELECT count(*) FROM snapshots", [], |row| row.get(0)).unwrap();
+    let kept: i64 = connection
+        .query_row("SELECT count(*) FROM snapshots", [], |row| row.get(0))
+        .unwrap();
     assert_eq!(kept, 2);
 }
 
@@ -112,7 +128,10 @@ fn a_backup_is_a_journal_of_its_own() {
     let (store, market) = play(folder.path());
     let target = folder.path().join("copy.db");
     assert!(backup(folder.path(), &target).unwrap() > 0);
-    assert!(matches!(backup(folder.path(), &target), Err(StoreError::Io { .. })));
+    assert!(matches!(
+        backup(folder.path(), &target),
+        Err(StoreError::Io { .. })
+    ));
     let mode = std::fs::metadata(&target).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode, 0o600);
     drop(store);
@@ -131,9 +150,15 @@ fn a_statement_is_every_movement_with_the_balance_after_it() {
     assert_eq!(statement.next, None);
     let lines = &statement.lines;
     assert_eq!(lines[0].what.as_str(), "deposit");
-    assert_eq!((lines[0].amount.0, lines[0].balance.0), (10_000_000, 10_000_000));
+    assert_eq!(
+        (lines[0].amount.0, lines[0].balance.0),
+        (10_000_000, 10_000_000)
+    );
     assert_eq!(lines[1].what.as_str(), "hold");
-    assert_eq!((lines[1].amount.0, lines[1].balance.0), (-406_944, 9_593_056));
+    assert_eq!(
+        (lines[1].amount.0, lines[1].balance.0),
+        (-406_944, 9_593_056)
+    );
     let mut balance = 0;
     for line in lines {
         balance += line.amount.0;
@@ -142,7 +167,11 @@ fn a_statement_is_every_movement_with_the_balance_after_it() {
     assert_eq!(balance, market.available(renter_id(0)).0);
     let rest = store.statement(renter_id(0), lines[0].event).unwrap();
     assert_eq!(rest.lines[..], lines[1..]);
-    let lease = market.leases().find(|lease| lease.contract.number == 1).unwrap().id;
+    let lease = market
+        .leases()
+        .find(|lease| lease.contract.number == 1)
+        .unwrap()
+        .id;
     assert_eq!(lines[1].lease, Some(lease));
 }
 

@@ -23,10 +23,18 @@ pub(super) const RENTAL: [Step; 12] = [
         world.place(0, order).unwrap();
     },
     |world| drop(world.grant(first(world)).unwrap()),
-    |world| drop(world.report(first(world), ContainerState::Running, 0).unwrap()),
+    |world| {
+        drop(
+            world
+                .report(first(world), ContainerState::Running, 0)
+                .unwrap(),
+        )
+    },
     |world| {
         world.wait(40);
-        world.report(first(world), ContainerState::Running, 40_000).unwrap();
+        world
+            .report(first(world), ContainerState::Running, 40_000)
+            .unwrap();
     },
     |world| drop(world.act(first(world), LeaseAction::Stop).unwrap()),
     |world| {
@@ -36,9 +44,21 @@ pub(super) const RENTAL: [Step; 12] = [
     },
     |world| world.deposit(1, 5_000_000),
     |world| drop(world.act(first(world), LeaseAction::Resume).unwrap()),
-    |world| drop(world.report(first(world), ContainerState::Running, 40_000).unwrap()),
+    |world| {
+        drop(
+            world
+                .report(first(world), ContainerState::Running, 40_000)
+                .unwrap(),
+        )
+    },
     |world| drop(world.act(first(world), LeaseAction::End).unwrap()),
-    |world| drop(world.report(first(world), ContainerState::Gone, 50_000).unwrap()),
+    |world| {
+        drop(
+            world
+                .report(first(world), ContainerState::Gone, 50_000)
+                .unwrap(),
+        )
+    },
 ];
 
 /// A world with two offers and nothing else.

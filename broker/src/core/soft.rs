@@ -1,0 +1,120 @@
+//! What is known of live leases beyond the journal: meters that run ahead of it, progress, when to look at
+//! a lease next, and who wants to hear of a change. Gone after a restart, and nothing is lost by that.
+//!
+//! Must not decide anything.
+
+use crate::core::meter::Meter;
+use protocol::ids::{HostId, LeaseId, RenterId};
+use protocol::lease::Progress;
+use protocol::units::{Millis, Timestamp};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// How soon a lease is looked at again when nothing came of the last look.
+const LOOK_AGAIN: Millis = Millis(1000);
+
+/// A lease that somebody may be waiting to hear of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Change {
+    /// Which.
+    pub lease: LeaseId,
+    /// Its revision now.
+    pub revision: u64,
+    /// Whose it is.
+    pub renter: RenterId,
+    /// Where it runs.
+    pub host: HostId,
+    /// Whether its host has something else to do now.
+    pub goal: bool,
+}
+
+/// What is known beyond the journal.
+#[derive(Debug, Default)]
+pub(super) struct Soft {
+    leases: BTreeMap<LeaseId, Live>,
+    looks: BTreeSet<(Timestamp, LeaseId)>,
+    revisions: BTreeMap<LeaseId, u64>,
+    changes: Vec<Change>,
+}
+
+/// One live lease.
+#[derive(Debug)]
+pub(super) struct Live {
+    /// Its meter, perhaps ahead of the journal's.
+    pub(super) meter: Meter,
+    /// When its hold was filled up last.
+    pub(super) filled: Timestamp,
+    /// How far its start is.
+    pub(super) progress: Option<Progress>,
+    look: Timestamp,
+}
+
+impl Soft {
+    pub(super) fn live(&self, lease: LeaseId) -> Option<&Live> {
+        self.leases.get(&lease)
+    }
+
+    pub(super) fn live_mut(&mut self, lease: LeaseId) -> Option<&mut Live> {
+        self.leases.get_mut(&lease)
+    }
+
+    /// What is kept beside a lease, which begins with its journalled meter.
+    pub(super) fn live_or_new(
+        &mut self,
+        lease: LeaseId,
+        now: Timestamp,
+        meter: Meter,
+    ) -> &mut Live {
+        let begin = || Live {
+            meter,
+            filled: now,
+            progress: None,
+            look: now,
+        };
+        self.leases.entry(lease).or_insert_with(begin)
+    }
+
+    /// A lease that is over is not looked at any more.
+    pub(super) fn forget(&mut self, lease: LeaseId) {
+        if let Some(live) = self.leases.remove(&lease) {
+            self.looks.remove(&(live.look, lease));
+        }
+    }
+
+    /// The lease whose moment to be looked at came first, if it came.
+    pub(super) fn due(&self, now: Timestamp) -> Option<LeaseId> {
+        self.looks
+            .first()
+            .filter(|(look, _)| *look <= now)
+            .map(|(_, lease)| *lease)
+    }
+
+    /// Looks at a lease at `look` next.
+    pub(super) fn look_at(&mut self, lease: LeaseId, look: Timestamp) {
+        if let Some(live) = self.leases.get_mut(&lease) {
+            self.looks.remove(&(live.look, lease));
+            live.look = look;
+            self.looks.insert((look, lease));
+        }
+    }
+
+    /// After a look: the next one is later, whatever was found.
+    pub(super) fn look_later(&mut self, lease: LeaseId, now: Timestamp) {
+        if self.leases.get(&lease).is_some_and(|live| live.look <= now) {
+            self.look_at(lease, now.after(LOOK_AGAIN));
+        }
+    }
+
+    /// The revision of a lease, if it changed since the start.
+    pub(super) fn revision(&self, lease: LeaseId) -> Option<u64> {
+        self.revisions.get(&lease).copied()
+    }
+
+    pub(super) fn changed(&mut self, change: Change) {
+        self.revisions.insert(change.lease, change.revision);
+        self.changes.push(change);
+    }
+
+    pub(super) fn take_changes(&mut self) -> Vec<Change> {
+        std::mem::take(&mut self.changes)
+    }
+}
