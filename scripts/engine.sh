@@ -152,6 +152,8 @@ engine_starts() {
         ln -sf /usr/sbin/ip6tables-legacy "$dir/legacy/ip6tables"
         path=$dir/legacy:$PATH
     fi
+    # Where a password is wanted it is asked for here, and not behind our back.
+    as_root true || return 1
     bridge_up || return 1
     # In a session of its own, so that a Ctrl-C at the terminal reaches us and not the engine,
     # which is to be stopped in its turn.
@@ -165,7 +167,7 @@ engine_starts() {
             OWN_ENGINE_PID=$(cat "$dir/docker.pid")
             return 0
         fi
-        kill -0 "$OWN_ENGINE_PID" 2>/dev/null || break
+        process_lives "$OWN_ENGINE_PID" || break
         sleep 0.25
     done
     stop_process "$OWN_ENGINE_PID"
@@ -238,9 +240,9 @@ registry_up() {
         setsid docker-registry serve "$dir/registry.yml" </dev/null >"$dir/registry.log" 2>&1 &
         OWN_REGISTRY_PID=$!
         for ((round = 0; round < 50; round++)); do
-            kill -0 "$OWN_REGISTRY_PID" 2>/dev/null || break
+            process_lives "$OWN_REGISTRY_PID" || break
             # Both: something else may be the one that answers on that port.
-            if registry_answers "127.0.0.1:$port" && kill -0 "$OWN_REGISTRY_PID" 2>/dev/null; then
+            if registry_answers "127.0.0.1:$port" && process_lives "$OWN_REGISTRY_PID"; then
                 export FEIRA_TEST_REGISTRY=127.0.0.1:$port
                 return 0
             fi
