@@ -2,6 +2,7 @@
 
 mod lifecycle;
 mod money;
+mod observer;
 mod parties;
 mod play;
 mod refusals;

@@ -59,6 +59,7 @@ proptest! {
         for lease in play.leases.clone() {
             play.send(Command::Operator { lease });
         }
+        play.check()?;
         play.clock = play.world.now;
         play.pass(2000);
         play.world.tick();

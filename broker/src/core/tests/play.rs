@@ -1,6 +1,7 @@
 //! A world in which anything happens, and an observer who knows only the phases and the clock, and says
 //! what nobody may ever be charged.
 
+use super::observer::{Observer, host_share};
 use super::world::{Ask, World, broker_id, renter_id};
 use crate::core::command::Command;
 use crate::core::ledger::Account;
@@ -10,9 +11,7 @@ use proptest::prelude::*;
 use protocol::ids::LeaseId;
 use protocol::lease::{ContainerState, Meters, Phase, Problem, ProblemKind, Stage, StopReason};
 use protocol::order::LeaseAction;
-use protocol::terms::{compute_due, storage_due, traffic_due};
 use protocol::units::{BasisPoints, Bytes, MicroUsd, Millis, Seconds, Timestamp};
-use protocol::usage::Amounts;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) const RENTERS: u8 = 3;
@@ -66,22 +65,13 @@ pub(super) enum Step {
     Restart,
 }
 
-/// What an observer who sees only phases and the clock knows of a lease.
-#[derive(Debug, Default)]
-struct Watched {
-    running: Millis,
-    stored: Millis,
-    signed: Millis,
-    suspect: Option<Amounts>,
-}
-
 pub(super) struct Play {
     pub(super) world: World,
     pub(super) leases: Vec<LeaseId>,
     sent: Vec<Command>,
     delayed: Option<Command>,
     deposited: i64,
-    watched: BTreeMap<LeaseId, Watched>,
+    observers: BTreeMap<LeaseId, Observer>,
     pub(super) clock: Timestamp,
 }
 
@@ -113,7 +103,7 @@ impl Play {
             sent: Vec::new(),
             delayed: None,
             deposited: 0,
-            watched: BTreeMap::new(),
+            observers: BTreeMap::new(),
             clock,
         }
     }
@@ -124,14 +114,14 @@ impl Play {
     }
 
     fn report(&mut self, lease: LeaseId, state: u8, run_ahead: u64, uploaded: u64) -> Command {
-        let signed = self.watched[&lease].signed;
+        let signed = self.observers[&lease].signed;
         let running = Millis(signed.0 + run_ahead);
         let meters = Meters {
             running,
             uploaded: Bytes(uploaded),
             downloaded: Bytes(0),
         };
-        self.watched.get_mut(&lease).unwrap().signed = running;
+        self.observers.get_mut(&lease).unwrap().signed = running;
         self.world.report_command(lease, container(state), meters)
     }
 
@@ -142,9 +132,24 @@ impl Play {
         } else {
             0
         };
-        if self.world.handle(command).is_ok() {
+        if self.deliver(command) {
             self.deposited += amount;
         }
+    }
+
+    /// Whether the broker took it.
+    fn deliver(&mut self, command: Command) -> bool {
+        let report = if let Command::Report(report) = &command {
+            Some(report.clone())
+        } else {
+            None
+        };
+        let taken = self.world.handle(command).is_ok();
+        if let Some(report) = report.filter(|_| taken) {
+            let observer = self.observers.get_mut(&report.body().lease).unwrap();
+            observer.hear(self.world.now, report.body());
+        }
+        taken
     }
 
     fn order(&mut self, renter: u8, offer: usize, budget: i64, duration: Option<u64>, disk: u64) {
@@ -160,7 +165,7 @@ impl Play {
         let lease = LeaseId::of_order(broker_id(), renter_id(renter), order.id);
         if self.world.desk.market().lease(lease).is_some() {
             self.leases.push(lease);
-            self.watched.insert(lease, Watched::default());
+            self.observers.insert(lease, Observer::default());
         }
     }
 
@@ -185,7 +190,7 @@ impl Play {
         }
         let command = self.sent[n % self.sent.len()].clone();
         // A deposit that comes again is acknowledged, and is no money.
-        let _ = self.world.handle(command);
+        self.deliver(command);
     }
 
     pub(super) fn take(&mut self, step: Step) {
@@ -265,28 +270,9 @@ impl Play {
         let then = self.world.now;
         self.world.now = then.max(self.clock);
         let passed = self.world.now.since(then);
-        for (lease, watched) in &mut self.watched {
-            match self
-                .world
-                .desk
-                .market()
-                .lease(*lease)
-                .unwrap()
-                .state
-                .phase()
-            {
-                Phase::Running => {
-                    watched.running = watched.running.plus(passed);
-                    watched.stored = watched.stored.plus(passed);
-                }
-                Phase::Paused(_) => watched.stored = watched.stored.plus(passed),
-                Phase::Offered
-                | Phase::Accepted
-                | Phase::Preparing
-                | Phase::Suspect
-                | Phase::Closing(_)
-                | Phase::Closed(_) => {}
-            }
+        for (lease, observer) in &mut self.observers {
+            let lease = self.world.desk.market().lease(*lease).unwrap();
+            observer.pass(passed, lease.state.counting());
         }
     }
 
@@ -331,27 +317,12 @@ impl Play {
     fn check_lease(&mut self, id: LeaseId) -> Result<(), TestCaseError> {
         let market = self.world.desk.market();
         let lease = market.lease(id).unwrap();
-        let (contract, charged) = (&lease.contract, lease.charged);
-        let watched = self.watched.get_mut(&id).unwrap();
-        let total = charged.total();
-        prop_assert!(
-            total <= contract.budget,
-            "{:?} over {:?}",
-            total,
-            contract.budget
-        );
-        let time = watched.running.min(watched.signed);
-        prop_assert!(charged.compute <= compute_due(contract.prices.compute, time));
-        let stored = storage_due(contract.prices.storage, contract.disk, watched.stored);
-        prop_assert!(charged.storage <= stored);
-        let link = Bytes(watched.running.0.saturating_mul(1_250_000));
-        prop_assert!(charged.upload <= traffic_due(contract.prices.upload, link));
-        let fee = protocol::terms::fee_of(total, contract.fee);
-        let ledger = market.ledger();
-        prop_assert_eq!(
-            ledger.balance(&Account::HostPending(id)),
-            total.saturating_sub(fee)
-        );
+        self.observers
+            .get_mut(&id)
+            .unwrap()
+            .check(self.world.now, lease)?;
+        let pending = market.ledger().balance(&Account::HostPending(id));
+        prop_assert_eq!(pending, host_share(lease));
         if lease.state.is_closed() {
             prop_assert_eq!(
                 market.held(id),
@@ -359,17 +330,8 @@ impl Play {
                 "an ended lease holds money"
             );
         }
-        if lease.state.phase() == Phase::Suspect {
-            let at_first = watched.suspect.get_or_insert(charged);
-            prop_assert_eq!(*at_first, charged, "billed while the host was not heard");
-        } else {
-            watched.suspect = None;
-        }
-        let receipt = self
-            .world
-            .desk
-            .receipt(self.world.now, contract.host.into(), id)
-            .unwrap();
+        let host = lease.contract.host.into();
+        let receipt = self.world.desk.receipt(self.world.now, host, id).unwrap();
         prop_assert_eq!(receipt.verify().unwrap().body().check(), Ok(()));
         Ok(())
     }
