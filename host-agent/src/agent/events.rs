@@ -8,6 +8,7 @@ use super::jobs::Ended;
 use super::saying::Answer;
 use super::sight::Checked;
 use crate::admin::serve::Asked;
+use crate::core::meter::Moment;
 use crate::hardware::Hardware;
 use crate::runtime::{Container, ContainerEvent, EventWatch, Runtime};
 use protocol::ids::{BrokerId, LeaseId};
@@ -28,6 +29,7 @@ pub(super) enum Done {
     /// All containers, as of the sight with this number.
     Sight {
         number: u64,
+        begun: Moment,
         found: Result<Vec<Container>, String>,
     },
     /// Engine and machine.
@@ -141,7 +143,11 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
     async fn handle(&mut self, event: Event) -> Result<(), AgentError> {
         match event {
             Event::Job(ended) => self.job_ended(ended).await?,
-            Event::Done(Done::Sight { number, found }) => self.sighted(number, found).await?,
+            Event::Done(Done::Sight {
+                number,
+                begun,
+                found,
+            }) => self.sighted(number, begun, found).await?,
             Event::Done(Done::Checked(found)) => self.checked(*found),
             Event::Done(Done::Sent(sent)) => self.answered(*sent),
             Event::Broke(reason) => return Err(AgentError::Broke { reason }),
@@ -213,7 +219,7 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
                     self.job_ended(ended).await?;
                 },
                 Some(done) = self.tasks.join_next() => match done {
-                    Ok(Done::Sight { number, found }) => self.sighted(number, found).await?,
+                    Ok(Done::Sight { number, begun, found }) => self.sighted(number, begun, found).await?,
                     Ok(Done::Sent(sent)) => self.answered(*sent),
                     Ok(Done::Checked(_)) | Err(_) => {}
                 },

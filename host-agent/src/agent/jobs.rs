@@ -6,11 +6,13 @@ use super::desk::Desk;
 use crate::core::lease::{LeaseRecord, State};
 use crate::core::reconcile::{Outcome, Work};
 use crate::hardware::Hardware;
-use crate::runtime::{ContainerSpec, PullProgress, PulledImage, Runtime, StartedAt};
+use crate::runtime::{
+    ContainerSpec, PullProgress, PulledImage, RunState, Runtime, RuntimeError, StartedAt,
+};
 use protocol::bounded::List;
 use protocol::ids::LeaseId;
 use protocol::lease::{Problem, ProblemKind, Progress, Stage};
-use protocol::units::{Millis, Seconds};
+use protocol::units::{Millis, Seconds, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -22,6 +24,9 @@ use tokio_util::sync::CancellationToken;
 const STEPS_MAX: usize = 256;
 /// After the engine failed in the middle of a job, the job begins again this much later.
 const BROKEN_PAUSE: Millis = Millis(2_000);
+
+/// When a container's last run began and ended.
+type LastRun = (Timestamp, Timestamp);
 
 /// How a job ended; nothing when it was cancelled.
 pub(super) type Ended = (LeaseId, Option<Outcome>);
@@ -168,7 +173,7 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
                     .insert(lease, now.monotonic.plus(BROKEN_PAUSE));
                 self.engine.check_soon();
             }
-            Outcome::Started(_) | Outcome::Problem(_) | Outcome::Stopped | Outcome::Removed => {
+            Outcome::Started(_) | Outcome::Problem(_) | Outcome::Stopped | Outcome::Removed(_) => {
                 self.jobs.paused.remove(&lease);
             }
         }
@@ -300,18 +305,31 @@ impl<R: Runtime> Task<R> {
     }
 
     async fn remove(&self, grace: Seconds) -> Outcome {
-        if let Some(logs) = &self.logs {
-            if let Err(error) = self.runtime.stop(self.lease, grace).await {
-                return Outcome::Broken(error.to_string());
-            }
-            if let Err(error) = self.runtime.save_logs(self.lease, logs).await {
-                tracing::warn!(lease = %self.lease.short(), %error, "the logs could not be saved");
-            }
-        }
+        let last = match self.take_leave(grace).await {
+            Ok(last) => last,
+            Err(error) => return Outcome::Broken(error.to_string()),
+        };
         match self.runtime.remove(self.lease).await {
-            Ok(()) => Outcome::Removed,
+            Ok(()) => Outcome::Removed(last),
             Err(error) => Outcome::Broken(error.to_string()),
         }
+    }
+
+    /// Stops the container of a lease, saves its logs, and asks how long it ran last. One that no lease has is
+    /// worth none of it.
+    async fn take_leave(&self, grace: Seconds) -> Result<Option<LastRun>, RuntimeError> {
+        let Some(logs) = &self.logs else {
+            return Ok(None);
+        };
+        self.runtime.stop(self.lease, grace).await?;
+        if let Err(error) = self.runtime.save_logs(self.lease, logs).await {
+            tracing::warn!(lease = %self.lease.short(), %error, "the logs could not be saved");
+        }
+        let container = self.runtime.inspect(self.lease).await?;
+        Ok(container.and_then(|container| match container.state {
+            RunState::Exited(exit) => Some((exit.started, exit.finished)),
+            RunState::Created | RunState::Running { .. } | RunState::Removing => None,
+        }))
     }
 
     async fn step(&self, stage: Stage, progress: PullProgress) {

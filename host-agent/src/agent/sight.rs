@@ -5,6 +5,7 @@ use super::AgentError;
 use super::desk::{Desk, millis};
 use super::events::Done;
 use crate::core::award;
+use crate::core::meter::Moment;
 use crate::core::offer::{Listed, offers};
 use crate::core::reconcile::{Containers, Observed};
 use crate::hardware::{Hardware, Measured, machine};
@@ -110,13 +111,18 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
             self.engine.begun += 1;
             self.engine.next_look = now.plus(millis(self.config.periods.reconcile));
             let (runtime, number) = (Arc::clone(&self.runtime), self.engine.begun);
+            let begun = self.now();
             self.tasks.spawn(async move {
                 let found = tokio::time::timeout(LOOK_DEADLINE, runtime.containers()).await;
                 let found = match found {
                     Ok(found) => found.map_err(|error| error.to_string()),
                     Err(_) => Err("it does not answer".to_owned()),
                 };
-                Done::Sight { number, found }
+                Done::Sight {
+                    number,
+                    begun,
+                    found,
+                }
             });
         }
         if !self.engine.checking && now >= self.engine.next_check {
@@ -151,6 +157,7 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
     pub(super) async fn sighted(
         &mut self,
         number: u64,
+        begun: Moment,
         found: Result<Vec<Container>, String>,
     ) -> Result<(), AgentError> {
         self.engine.looking = false;
@@ -161,13 +168,12 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
                 return Ok(());
             }
         };
-        let now = self.now();
         let unseen = self.jobs.unseen_by(number);
         let containers = observed(&found);
-        let decision = self.leases.decide_sight(&containers, &unseen, now);
+        let decision = self.leases.decide_sight(&containers, &unseen, begun);
         self.engine.containers = containers;
         self.engine.seen = Some(number);
-        self.engine.seen_at = now.monotonic;
+        self.engine.seen_at = begun.monotonic;
         self.record(&decision).await?;
         self.tidy_jobs(number);
         Ok(())

@@ -77,10 +77,16 @@ impl Meter {
             0
         };
         let growth = claimed.0.saturating_sub(self.current.0).min(passed);
+        // What was looked at earlier may be told later: the same time is not counted again.
+        let seen = if self.boot == now.boot {
+            now.monotonic.max(self.seen)
+        } else {
+            now.monotonic
+        };
         Self {
             before: self.before,
             current: self.current.plus(Millis(growth)),
-            seen: now.monotonic,
+            seen,
             boot: now.boot,
         }
     }
@@ -110,6 +116,15 @@ mod tests {
         let meter = meter.next_run(at(200_000, 105_000));
         let meter = meter.still_running(Timestamp(200_500), at(203_000, 108_000));
         assert_eq!(meter.running(), Millis(15_000));
+    }
+
+    #[test]
+    fn a_late_look_counts_no_time_twice() {
+        let meter = Meter::new(at(0, 0)).still_running(Timestamp(0), at(5_000, 5_000));
+        let meter = meter.still_running(Timestamp(0), at(3_000, 3_000));
+        // The wall clock was set forward by an hour: what passed since 5 s is all that counts.
+        let meter = meter.still_running(Timestamp(0), at(3_606_000, 6_000));
+        assert_eq!(meter.running(), Millis(6_000));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The containers that are there against the leases that should be: what a sight of them changes in the
 //! records, and what work closes the difference. It starts no work itself.
 
+use crate::core::capacity::Holdings;
 use crate::core::lease::{LeaseRecord, State};
 use crate::core::leases::{Change, Decision, Leases};
 use crate::core::meter::Moment;
@@ -61,8 +62,8 @@ pub enum Outcome {
     Problem(Problem),
     /// The container does not run any more.
     Stopped,
-    /// The container and its disk are gone.
-    Removed,
+    /// The container and its disk are gone; before that it had run last from when to when, if it had.
+    Removed(Option<(Timestamp, Timestamp)>),
     /// The engine failed; the work begins again if it is still wanted.
     Broken(String),
 }
@@ -71,7 +72,7 @@ pub enum Outcome {
 const ORPHAN_GRACE: Seconds = Seconds(10);
 
 impl Leases {
-    /// What a sight of all containers changes. `busy` are leases whose containers were being worked on at
+    /// What a sight of all containers changes; `now` is when they were looked at. `busy` are leases whose containers were being worked on at
     /// the time of that sight: it says nothing about them.
     #[must_use]
     pub fn decide_sight(
@@ -98,8 +99,9 @@ impl Leases {
         let changed = self
             .record(lease)
             .and_then(|record| match (outcome, &record.state) {
+                // How long it runs is counted from what is seen, not from when this was heard.
                 (Outcome::Started(started_at), State::Preparing { .. }) => {
-                    Some(now_running(record, *started_at, now))
+                    Some(record.in_state(running(record, *started_at)))
                 }
                 (
                     Outcome::Problem(problem),
@@ -113,15 +115,15 @@ impl Leases {
                     problem: problem.clone(),
                     started_before: *started_before,
                 })),
-                (Outcome::Removed, state) if !matches!(state, State::Gone { .. }) => {
-                    Some(record.gone(now))
+                (Outcome::Removed(last), state) if !matches!(state, State::Gone { .. }) => {
+                    Some(removed(record, *last, now))
                 }
                 // The next sight of the container says when it stopped and how.
                 (
                     Outcome::Started(_)
                     | Outcome::Problem(_)
                     | Outcome::Stopped
-                    | Outcome::Removed
+                    | Outcome::Removed(_)
                     | Outcome::Broken(_),
                     _,
                 ) => None,
@@ -178,6 +180,27 @@ impl Leases {
     }
 }
 
+/// The record after its container was removed: its last run counts to its end.
+fn removed(record: &LeaseRecord, last: Option<(Timestamp, Timestamp)>, now: Moment) -> LeaseRecord {
+    let current = match record.state {
+        State::Running { started_at, .. } => Some(started_at),
+        State::Preparing { .. }
+        | State::Stopped { .. }
+        | State::Failed { .. }
+        | State::Gone { .. } => None,
+    };
+    let meter = match (current, last) {
+        (Some(current), Some((started_at, finished_at))) if current == started_at => {
+            record.meter.finished(started_at, finished_at, now)
+        }
+        (Some(_) | None, _) => record.meter,
+    };
+    LeaseRecord {
+        meter,
+        ..record.gone(now)
+    }
+}
+
 /// The record after its container was seen like this, if that changes it.
 fn seen(record: &LeaseRecord, container: Option<&Observed>, now: Moment) -> Option<LeaseRecord> {
     match &record.state {
@@ -207,8 +230,9 @@ fn seen_preparing(
             finished_at,
             ..
         }) if is_new(*started_at) => {
-            let running = now_running(record, *started_at, now);
-            Some(ended(&running, container, *started_at, *finished_at, now))
+            // It ran unseen, and its meter counts to its end only.
+            let ran = record.in_state(running(record, *started_at));
+            Some(ended(&ran, container, *started_at, *finished_at, now))
         }
         Some(Observed::Created | Observed::Exited { .. }) => match record.want {
             Want::Stop => Some(record.stopped(StopReason::Asked)),
@@ -256,21 +280,23 @@ fn seen_idle(
 }
 
 fn now_running(record: &LeaseRecord, started_at: Timestamp, now: Moment) -> LeaseRecord {
+    let meter = record.meter.still_running(started_at, now);
+    LeaseRecord {
+        meter,
+        ..record.in_state(running(record, started_at))
+    }
+}
+
+/// Running with what it holds now.
+fn running(record: &LeaseRecord, started_at: Timestamp) -> State {
     let held = match &record.state {
         State::Preparing { held, .. } | State::Running { held, .. } => held.clone(),
-        State::Stopped { .. } | State::Failed { .. } | State::Gone { .. } => {
-            crate::core::capacity::Holdings::default()
-        }
+        State::Stopped { .. } | State::Failed { .. } | State::Gone { .. } => Holdings::default(),
     };
-    let meter = record.meter.still_running(started_at, now);
-    let state = State::Running {
+    State::Running {
         run: record.state.run(),
         held,
         started_at,
-    };
-    LeaseRecord {
-        meter,
-        ..record.in_state(state)
     }
 }
 

@@ -26,11 +26,13 @@ struct Model {
     engine: Containers,
     vanished: BTreeSet<LeaseId>,
     starts: BTreeSet<(LeaseId, u32)>,
+    /// How long each container really ran, in milliseconds, its runs that are over.
+    ran: BTreeMap<LeaseId, u64>,
     // The agent's memory.
     leases: Leases,
     jobs: BTreeMap<LeaseId, Work>,
     view: Option<Containers>,
-    sight: Option<(u64, Containers)>,
+    sight: Option<(u64, u64, Containers)>,
     begun: u64,
     blind_until: BTreeMap<LeaseId, u64>,
     // The journal.
@@ -56,6 +58,7 @@ impl Model {
             engine: Containers::new(),
             vanished: BTreeSet::new(),
             starts: BTreeSet::new(),
+            ran: BTreeMap::new(),
             jobs: BTreeMap::new(),
             view: None,
             sight: None,
@@ -108,7 +111,7 @@ impl Model {
             Step::BeginSight => {
                 if self.sight.is_none() {
                     self.begun += 1;
-                    self.sight = Some((self.begun, self.engine.clone()));
+                    self.sight = Some((self.begun, self.second, self.engine.clone()));
                 }
             }
             Step::EndSight => self.end_sight(),
@@ -119,6 +122,7 @@ impl Model {
             }
             Step::Vanish { lease } => {
                 if let Some(lease) = nth(self.engine.keys().copied(), lease) {
+                    self.exit(lease, 137);
                     self.engine.remove(&lease);
                     self.vanished.insert(lease);
                     // If nobody had seen it run, nobody knows that it did.
@@ -262,8 +266,15 @@ impl Model {
                 Outcome::Stopped
             }
             Work::Remove { .. } => {
-                self.engine.remove(&lease);
-                Outcome::Removed
+                self.exit(lease, 137);
+                Outcome::Removed(match self.engine.remove(&lease) {
+                    Some(Observed::Exited {
+                        started_at,
+                        finished_at,
+                        ..
+                    }) => Some((started_at, finished_at)),
+                    Some(Observed::Created | Observed::Running { .. }) | None => None,
+                })
             }
         }
     }
@@ -278,12 +289,13 @@ impl Model {
                 started_at,
                 finished_at,
             };
+            *self.ran.entry(lease).or_default() += finished_at.since(started_at).0;
             self.engine.insert(lease, exited);
         }
     }
 
     fn end_sight(&mut self) {
-        let Some((number, containers)) = self.sight.take() else {
+        let Some((number, second, containers)) = self.sight.take() else {
             return;
         };
         let blind = self
@@ -296,9 +308,7 @@ impl Model {
             .chain(blind.map(|(lease, _)| lease))
             .copied()
             .collect();
-        let decision = self
-            .leases
-            .decide_sight(&containers, &busy, at(self.second));
+        let decision = self.leases.decide_sight(&containers, &busy, at(second));
         self.view = Some(containers);
         self.record(&decision);
     }

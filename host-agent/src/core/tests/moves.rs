@@ -225,7 +225,7 @@ fn an_unknown_lease_is_gone_and_a_lease_is_forgotten_a_week_after_its_end() {
     let (mut leases, wanted) = running(&world);
     let week = Seconds(604_800);
     follow(&world, &mut leases, 2, &with(Want::End, &wanted));
-    leases.apply(&leases.decide_outcome(wanted.lease, &Outcome::Removed, at(10)));
+    leases.apply(&leases.decide_outcome(wanted.lease, &Outcome::Removed(None), at(10)));
     assert!(
         leases.forgettable(week, at(604_811).wall).is_empty(),
         "the broker still asks"
@@ -292,10 +292,18 @@ fn report_numbers_rise_even_when_the_journal_was_lost() {
 fn an_agent_that_died_in_a_resume_does_not_start_the_same_run_twice() {
     let world = World::new();
     let (mut leases, wanted) = running(&world);
-    see(&mut leases, &Containers::from([(wanted.lease, exited(3, 2, 5))]), 6);
+    see(
+        &mut leases,
+        &Containers::from([(wanted.lease, exited(3, 2, 5))]),
+        6,
+    );
     follow(&world, &mut leases, 2, &with(Want::Run(2), &wanted));
     // The container was started at second 7 and ended at second 9; the agent saw neither.
-    see(&mut leases, &Containers::from([(wanted.lease, exited(4, 7, 9))]), 20);
+    see(
+        &mut leases,
+        &Containers::from([(wanted.lease, exited(4, 7, 9))]),
+        20,
+    );
     let state = &record(&leases, wanted.lease).state;
     let ended = State::Stopped {
         run: 2,
