@@ -1,5 +1,5 @@
 //! The agent: one loop that owns the leases, and the tasks it started. It hears goals from its brokers,
-//! events from the engine and questions from its owner, lets [`crate::core`] decide, writes the decision to
+//! events from the engine and questions from its owner, lets `core` decide, writes the decision to
 //! the journal, and only then acts on it.
 //!
 //! ```text
@@ -8,12 +8,12 @@
 //!   owner ─questions─▶ └──────┘ ──commits──▶ journal's thread
 //! ```
 //!
-//! * [`desk`]: what the loop owns, and how a decision becomes true.
-//! * [`events`]: the loop itself, one closed enum of what can happen.
-//! * [`goals`]: what brokers ask. [`talk`], [`saying`]: what they are told.
-//!   [`announce`]: the offers.
-//! * [`jobs`]: work on containers. [`sight`]: what the engine shows.
-//! * [`answers`]: what the owner asks.
+//! * `desk`: what the loop owns, and how a decision becomes true.
+//! * `events`: the loop itself, one closed enum of what can happen.
+//! * `goals`: what brokers ask. `talk`, `saying`: what they are told.
+//!   `announce`: the offers.
+//! * `jobs`: work on containers. `sight`: what the engine shows.
+//! * `answers`: what the owner asks.
 
 mod desk;
 mod events;
