@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -166,6 +167,39 @@ fn no_engine_is_said_with_the_remedy() {
     assert_eq!(grade("key").unwrap(), "ok");
     assert_eq!(grade("engine").unwrap(), "fail");
     assert_eq!(grade("listing").unwrap(), "warn");
+}
+
+/// A user who may do nothing that everybody may not.
+const NOBODY: u32 = 65_534;
+
+#[test]
+fn an_engine_that_may_not_be_used_is_said_with_the_remedy() {
+    let folder = folder();
+    let socket = folder.path().join("docker.sock");
+    let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    ends(&host(folder.path(), &["init"]), 0);
+    let file = folder.path().join("host.toml");
+    let settings = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(
+        &file,
+        format!("engine = \"{}\"\n{settings}", socket.display()),
+    )
+    .unwrap();
+    std::fs::set_permissions(&socket, std::fs::Permissions::from_mode(0o000)).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_feira-host"));
+    command.args(["run", "--data"]).arg(folder.path());
+    if rustix::process::geteuid().is_root() {
+        // Root may use every socket: the command is somebody else's.
+        for path in [folder.path(), &folder.path().join("identity.key"), &file] {
+            std::os::unix::fs::chown(path, Some(NOBODY), Some(NOBODY)).unwrap();
+        }
+        command.uid(NOBODY).gid(NOBODY);
+    }
+    let (_, err) = ends(&command.env_remove("DOCKER_HOST").output().unwrap(), 4);
+    assert!(
+        err.contains("may not be used by this user") && err.contains("groups docker"),
+        "{err}"
+    );
 }
 
 #[test]
