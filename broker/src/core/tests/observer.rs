@@ -3,7 +3,6 @@
 //! Must not look at the meter that it is to judge.
 
 use crate::core::lease::Lease;
-use crate::core::meter::Counting;
 use proptest::prelude::*;
 use protocol::lease::{Phase, Report};
 use protocol::terms::{compute_due, fee_of, storage_due, traffic_due};
@@ -25,17 +24,26 @@ pub(super) struct Observer {
     heard: Timestamp,
     sequence: u64,
     phase: Option<Phase>,
+    /// Whether the container may be running.
+    pub(super) may_run: bool,
     at_suspect: Option<Amounts>,
 }
 
 impl Observer {
-    /// Time passed while the lease was in a phase in which this is counted.
-    pub(super) fn pass(&mut self, passed: Millis, counting: Counting) {
-        if counting == Counting::Running {
-            self.open.0 = self.open.0.plus(passed);
-        }
-        if counting != Counting::Nothing {
-            self.open.1 = self.open.1.plus(passed);
+    /// Time passed while the lease was in that phase.
+    pub(super) fn pass(&mut self, passed: Millis, phase: &Phase) {
+        match phase {
+            Phase::Running => {
+                self.open.0 = self.open.0.plus(passed);
+                self.open.1 = self.open.1.plus(passed);
+            }
+            Phase::Paused(_) => self.open.1 = self.open.1.plus(passed),
+            Phase::Offered
+            | Phase::Accepted
+            | Phase::Preparing
+            | Phase::Suspect
+            | Phase::Closing(_)
+            | Phase::Closed(_) => {}
         }
     }
 
@@ -63,6 +71,16 @@ impl Observer {
         if self.phase.as_ref() != Some(&phase) {
             self.count(now);
             self.phase = Some(phase.clone());
+        }
+        match phase {
+            Phase::Offered
+            | Phase::Accepted
+            | Phase::Preparing
+            | Phase::Running
+            | Phase::Suspect => self.may_run = true,
+            Phase::Paused(_) | Phase::Closed(_) => self.may_run = false,
+            // What may run when it is told to end may run until it is gone.
+            Phase::Closing(_) => {}
         }
         let (contract, charged) = (&lease.contract, lease.charged);
         let total = charged.total();
@@ -98,8 +116,9 @@ impl Observer {
     }
 }
 
-/// What the host has of a lease that was charged `total`.
-pub(super) fn host_share(lease: &Lease) -> MicroUsd {
+/// What the broker and the host have of a lease.
+pub(super) fn parts(lease: &Lease) -> (MicroUsd, MicroUsd) {
     let total = lease.charged.total();
-    total.saturating_sub(fee_of(total, lease.contract.fee))
+    let fee = fee_of(total, lease.contract.fee);
+    (fee, total.saturating_sub(fee))
 }

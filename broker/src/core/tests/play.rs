@@ -1,9 +1,9 @@
 //! A world in which anything happens, and an observer who knows only the phases and the clock, and says
 //! what nobody may ever be charged.
 
-use super::observer::{Observer, host_share};
-use super::world::{Ask, World, broker_id, renter_id};
-use crate::core::command::Command;
+use super::observer::{Observer, parts};
+use super::world::{Ask, World};
+use crate::core::command::{Answer, Command};
 use crate::core::ledger::Account;
 use crate::core::market::Market;
 use crate::core::settings::MarketSettings;
@@ -137,39 +137,37 @@ impl Play {
         }
     }
 
-    /// Whether the broker took it.
+    /// Whether the broker took it. What was refused before may be taken when it comes again.
     fn deliver(&mut self, command: Command) -> bool {
-        let report = if let Command::Report(report) = &command {
-            Some(report.clone())
-        } else {
-            None
+        let Ok(answer) = self.world.handle(command.clone()) else {
+            return false;
         };
-        let taken = self.world.handle(command).is_ok();
-        if let Some(report) = report.filter(|_| taken) {
+        if let (Command::Order(_), Answer::Lease(view)) = (&command, answer) {
+            self.observers.entry(view.id).or_insert_with(|| {
+                self.leases.push(view.id);
+                Observer::default()
+            });
+        }
+        if let Command::Report(report) = &command {
             let observer = self.observers.get_mut(&report.body().lease).unwrap();
             observer.hear(self.world.now, report.body());
         }
-        taken
+        true
     }
 
     fn order(&mut self, renter: u8, offer: usize, budget: i64, duration: Option<u64>, disk: u64) {
+        self.world.announce();
         let mut order = self.world.order(offer);
         order.budget = MicroUsd(budget);
         order.duration_max = duration.map(Seconds);
         order.disk = Bytes::from_gb(disk);
         order.price_max.0 = 50_000_000;
-        let signed = self
-            .world
-            .sign(order.clone(), &super::world::renter_key(renter));
+        let signed = self.world.sign(order, &super::world::renter_key(renter));
         self.send(Command::Order(Box::new(signed)));
-        let lease = LeaseId::of_order(broker_id(), renter_id(renter), order.id);
-        if self.world.desk.market().lease(lease).is_some() {
-            self.leases.push(lease);
-            self.observers.insert(lease, Observer::default());
-        }
     }
 
     fn live(&mut self, lease: LeaseId, seconds: u64) {
+        self.world.announce();
         if self.world.phase(lease) == Phase::Offered {
             let grant = self.world.grant_command(lease);
             self.send(grant);
@@ -272,23 +270,30 @@ impl Play {
         let passed = self.world.now.since(then);
         for (lease, observer) in &mut self.observers {
             let lease = self.world.desk.market().lease(*lease).unwrap();
-            observer.pass(passed, lease.state.counting());
+            observer.pass(passed, &lease.state.phase());
         }
     }
 
     pub(super) fn check(&mut self) -> Result<(), TestCaseError> {
         self.check_ledger()?;
-        self.check_resources()?;
         for lease in self.leases.clone() {
             self.check_lease(lease)?;
         }
-        Ok(())
+        self.check_resources()
     }
 
     fn check_ledger(&self) -> Result<(), TestCaseError> {
         let ledger = self.world.desk.market().ledger();
         let total: i128 = ledger.iter().map(|(_, balance)| i128::from(balance)).sum();
         prop_assert_eq!(total, 0, "money was made or lost");
+        let fees = self
+            .world
+            .desk
+            .market()
+            .leases()
+            .map(|lease| parts(lease).0.0)
+            .sum();
+        prop_assert_eq!(ledger.balance(&Account::BrokerFee), MicroUsd(fees));
         prop_assert_eq!(ledger.balance(&Account::Cash), MicroUsd(self.deposited));
         for (account, _) in ledger.iter() {
             prop_assert!(
@@ -304,7 +309,7 @@ impl Play {
     fn check_resources(&self) -> Result<(), TestCaseError> {
         let mut held = BTreeSet::new();
         for lease in self.world.desk.market().leases() {
-            if lease.state.holds_resources() {
+            if self.observers[&lease.id].may_run {
                 for resource in &lease.contract.share.resources {
                     let fresh = held.insert((lease.contract.host, resource.clone()));
                     prop_assert!(fresh, "{} is in two leases", resource);
@@ -322,7 +327,7 @@ impl Play {
             .unwrap()
             .check(self.world.now, lease)?;
         let pending = market.ledger().balance(&Account::HostPending(id));
-        prop_assert_eq!(pending, host_share(lease));
+        prop_assert_eq!(pending, parts(lease).1);
         if lease.state.is_closed() {
             prop_assert_eq!(
                 market.held(id),
