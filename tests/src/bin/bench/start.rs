@@ -3,8 +3,7 @@
 //! Both ends are measured alike: from before the program is started to the time that the engine wrote
 //! on the container's first line. Must not count the clean-up between rounds.
 
-use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::cell::{Cell, RefCell};
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 
@@ -28,51 +27,73 @@ pub(crate) fn measure() -> Outcome<Vec<Row>> {
     let image = format!("{}/feira-demo:1", programs::registry());
     docker(&["pull", "--quiet", &image])?;
 
-    let stages = RefCell::new(BTreeMap::new());
-    let number = RefCell::new(0_u32);
+    let stages = RefCell::new(Vec::new());
+    let number = Cell::new(0_u32);
     let medians = by_turns(
         || {
-            *number.borrow_mut() += 1;
-            rent(&renter, &format!("bench-{}", number.borrow()), &stages)
+            number.set(number.get() + 1);
+            let times = rent(&renter, &format!("bench-{}", number.get()))?;
+            stages.borrow_mut().push(times);
+            Ok(times.iter().take(STAGES.len() - 1).sum())
         },
         || run_on_the_engine(&image),
     )?;
     let mut row = Row::new("start", "ms", medians)
         .beside("docker run, same image and engine")
         .goal("at most 1.5 times the baseline", |row| row.ratio() <= 1.5);
-    for (name, mut times) in stages.into_inner() {
+    for (index, stage) in STAGES.iter().enumerate() {
+        let mut times: Vec<f64> = stages.borrow().iter().map(|times| times[index]).collect();
         let time = median(&mut times);
         row = row.note(format!(
-            "{name}: {time:.0} ms, {:.0} %",
+            "{time:>6.1} ms {:>4.0} %  {stage}",
             100.0 * time / medians.ours
         ));
     }
     Ok(vec![row])
 }
 
-fn rent(renter: &Renter, name: &str, stages: &RefCell<BTreeMap<String, Vec<f64>>>) -> Outcome<f64> {
+/// What a rental goes through, in order; the last comes after the output that is measured to.
+const STAGES: [&str; 5] = [
+    "the client starts, connects, searches, asks the registry, signs",
+    "the broker matches, the host accepts and has the image",
+    "the engine creates and starts the container",
+    "the container's program prints",
+    "(then: the client is told and ends)",
+];
+
+/// Milliseconds of each of [`STAGES`].
+fn rent(renter: &Renter, name: &str) -> Outcome<[f64; STAGES.len()]> {
     renter.wait_for_offers(1);
     let began = clock::time_of_day();
     let lease = renter.rent(name, &["--budget", "1"]).ok().json();
-    let id = lease["id"].as_str().ok_or("the lease has no id")?;
-    let container = containers_of_lease(id)
+    let ended = clock::time_of_day();
+    let text = |name: &str| {
+        lease[name]
+            .as_str()
+            .ok_or_else(|| format!("a lease without {name}"))
+    };
+    let container = containers_of_lease(text("id")?)
         .into_iter()
         .next()
         .ok_or("no container")?;
-    let took = since(began, first_output(&container)?)?;
-    if let Some(times) = lease["stages"].as_array() {
-        for stage in times {
-            if let (Some(stage), Some(ms)) = (stage["name"].as_str(), stage["ms"].as_f64()) {
-                stages
-                    .borrow_mut()
-                    .entry(stage.to_owned())
-                    .or_default()
-                    .push(ms);
-            }
-        }
+    let created = docker(&["inspect", "--format", "{{.Created}}", &container])?;
+    let started = docker(&["inspect", "--format", "{{.State.StartedAt}}", &container])?;
+    let printed = first_output(&container)?;
+    let moments = [
+        began,
+        parse(text("ordered_at")?)?,
+        parse(created.trim())?,
+        parse(started.trim())?,
+        printed,
+    ];
+    let mut times = [0.0; STAGES.len()];
+    for (index, time) in times.iter_mut().enumerate() {
+        let next = moments.get(index + 1).copied().unwrap_or(ended);
+        // The client may be told before the first line is written.
+        *time = since(moments[index], next).unwrap_or_default();
     }
     let _ = renter.feira(&["end", name, "--yes"]).ok();
-    Ok(took)
+    Ok(times)
 }
 
 fn run_on_the_engine(image: &str) -> Outcome<f64> {
