@@ -11,7 +11,7 @@ mod handle;
 mod input;
 mod worker;
 
-pub use crate::core::view::{AccountRow, Counts, HostRow};
+pub use crate::core::overview::{AccountRow, Counts, HostRow};
 pub use handle::MarketHandle;
 
 use crate::clock::Clock;

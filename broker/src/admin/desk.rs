@@ -5,7 +5,7 @@ use super::wire::{
 };
 use crate::api::Api;
 use crate::core::command::{Answer, Command};
-use crate::core::view;
+use crate::market;
 use protocol::ids::HostId;
 use protocol::lease::LeaseView;
 use protocol::message::{LeaseScope, Rejection};
@@ -113,7 +113,7 @@ impl AdminDesk {
 
     async fn accounts(&self) -> Result<Vec<AccountRow>, Rejection> {
         let accounts = self.api.market.accounts().await?;
-        let row = |account: view::AccountRow| AccountRow {
+        let row = |account: market::AccountRow| AccountRow {
             renter: account.renter,
             available: account.available,
             held: account.held,

@@ -37,6 +37,7 @@ mod report;
 mod settle;
 mod soft;
 
+pub mod overview;
 pub mod view;
 
 pub use market::Market;

@@ -14,54 +14,9 @@ use protocol::signed::{ANYONE, Envelope, Signed, Statement, VALIDITY_MAX};
 use protocol::terms::fee_of;
 use protocol::units::{MicroUsd, Millis, Seconds, Timestamp};
 use protocol::usage::{Balance, Earnings, Receipt};
-use std::collections::BTreeMap;
 
-/// What there is, for metrics and `status`.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// Offers shown now.
-    pub offers: u64,
-    /// Hosts that announce themselves.
-    pub hosts_heard: u64,
-    /// Leases by phase, in one word.
-    pub leases: BTreeMap<&'static str, u64>,
-    /// Money by kind of account, as its holders see it.
-    pub money: BTreeMap<&'static str, MicroUsd>,
-    /// Renters who ever had money here.
-    pub renters: u64,
-    /// Statements in the replay window.
-    pub remembered: u64,
-    /// The number of the journal's last event.
-    pub events: u64,
-}
-
-/// A host, as the operator sees it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HostRow {
-    /// Its key.
-    pub host: HostId,
-    /// Where it can be dialled directly.
-    pub addresses: Vec<Text<256>>,
-    /// How many offers it has here now.
-    pub offers: u64,
-    /// When it announced itself last.
-    pub heard_at: Option<Timestamp>,
-    /// Its leases that are not over.
-    pub open_leases: u64,
-}
-
-/// A renter's account, as the operator sees it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AccountRow {
-    /// Whose.
-    pub renter: RenterId,
-    /// Free to spend.
-    pub available: MicroUsd,
-    /// Held for open leases.
-    pub held: MicroUsd,
-    /// Spent in all so far.
-    pub spent: MicroUsd,
-}
+/// Most bytes of leases in one answer; what is added to each on the way out has to fit into it too.
+const LEASES_BYTES_MAX: usize = 160 * 1024;
 
 impl Desk {
     /// Which offers match.
@@ -98,31 +53,9 @@ impl Desk {
     pub fn leases_of(&self, now: Timestamp, party: PublicKey, scope: LeaseScope) -> Vec<LeaseView> {
         let view = |lease| self.view_of(now, lease);
         match scope {
-            LeaseScope::Open => self
-                .market
-                .live_leases_of(party)
-                .take(LEASES_MAX)
-                .map(view)
-                .collect(),
-            LeaseScope::All => self
-                .market
-                .leases_of(party)
-                .take(LEASES_MAX)
-                .map(view)
-                .collect(),
+            LeaseScope::Open => fitting(self.market.live_leases_of(party).map(view)),
+            LeaseScope::All => fitting(self.market.leases_of(party).map(view)),
         }
-    }
-
-    /// All leases, newest first.
-    #[must_use]
-    pub fn all_leases(&self, now: Timestamp, scope: LeaseScope) -> Vec<LeaseView> {
-        let view = |lease| self.view_of(now, lease);
-        let mut leases: Vec<LeaseView> = match scope {
-            LeaseScope::Open => self.market.live_leases().map(view).collect(),
-            LeaseScope::All => self.market.leases().map(view).collect(),
-        };
-        leases.sort_by_key(|lease| (std::cmp::Reverse(lease.ordered_at), lease.id));
-        leases
     }
 
     /// A renter's money.
@@ -206,60 +139,6 @@ impl Desk {
         }
     }
 
-    /// What there is.
-    #[must_use]
-    pub fn counts(&self) -> Counts {
-        let mut counts = Counts {
-            offers: count(self.book.offer_count()),
-            hosts_heard: count(self.book.host_count()),
-            renters: count(self.market.renters().len()),
-            remembered: count(self.market.seen.len()),
-            events: self.market.events(),
-            ..Counts::default()
-        };
-        for lease in self.market.leases() {
-            *counts.leases.entry(lease.state.word()).or_insert(0) += 1;
-        }
-        for (account, _) in self.market.ledger().iter() {
-            let held = counts.money.entry(account.kind()).or_insert(MicroUsd::ZERO);
-            *held = held.saturating_add(self.market.ledger().balance(account));
-        }
-        counts
-    }
-
-    /// The hosts that are heard.
-    #[must_use]
-    pub fn hosts(&self, now: Timestamp) -> Vec<HostRow> {
-        let row = |host: HostId| HostRow {
-            host,
-            addresses: self.book.addresses(host).to_vec(),
-            offers: count(self.book.host_offers(host, now).count()),
-            heard_at: self.book.heard_at(host),
-            open_leases: count(self.market.live_leases_of(host.into()).count()),
-        };
-        self.book.hosts().map(row).collect()
-    }
-
-    /// The renters who ever had money here.
-    #[must_use]
-    pub fn accounts(&self) -> Vec<AccountRow> {
-        let row = |renter: &RenterId| {
-            let Balance {
-                available,
-                held,
-                spent,
-                ..
-            } = self.balance(*renter);
-            AccountRow {
-                renter: *renter,
-                available,
-                held,
-                spent,
-            }
-        };
-        self.market.renters().iter().map(row).collect()
-    }
-
     /// Signs a statement that anyone may be shown.
     ///
     /// # Errors
@@ -285,7 +164,7 @@ impl Desk {
             .ok_or(Rejection::UnknownLease)
     }
 
-    fn view_of(&self, now: Timestamp, lease: &Lease) -> LeaseView {
+    pub(super) fn view_of(&self, now: Timestamp, lease: &Lease) -> LeaseView {
         let contract = &lease.contract;
         let usage = self.meter_at(now, lease).usage;
         let disk_until = match lease.state {
@@ -332,6 +211,16 @@ impl Desk {
             },
         }
     }
+}
+
+/// The first of some views that together fit into a message.
+fn fitting(views: impl Iterator<Item = LeaseView>) -> Vec<LeaseView> {
+    let mut size = 0;
+    let fits = |view: &LeaseView| {
+        size += protocol::codec::encode(view).map_or(LEASES_BYTES_MAX, |bytes| bytes.len());
+        size <= LEASES_BYTES_MAX
+    };
+    views.take(LEASES_MAX).take_while(fits).collect()
 }
 
 fn receipt_of(lease: &Lease, meter: crate::core::meter::Meter) -> Receipt {
@@ -389,8 +278,4 @@ fn goal_of(lease: &Lease) -> Option<LeaseGoal> {
         }),
         Papers::Filed { .. } => None,
     }
-}
-
-fn count(length: usize) -> u64 {
-    u64::try_from(length).unwrap_or(u64::MAX)
 }

@@ -1,7 +1,7 @@
 //! Asking the market from any task. A full queue is an answer: busy.
 
 use crate::core::command::{Answer, Command};
-use crate::core::view::{AccountRow, Counts, HostRow};
+use crate::core::overview::{AccountRow, Counts, HostRow};
 use crate::market::input::{Announced, Input, Reply};
 use crate::store::LedgerReport;
 use protocol::bounded::{List, Text};

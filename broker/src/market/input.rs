@@ -1,7 +1,7 @@
 //! Everything the market's thread can be asked, one closed list, each with the way back for its answer.
 
 use crate::core::command::{Answer, Command};
-use crate::core::view::{AccountRow, Counts, HostRow};
+use crate::core::overview::{AccountRow, Counts, HostRow};
 use crate::store::LedgerReport;
 use protocol::bounded::{List, Text};
 use protocol::ids::{HostId, LeaseId, PublicKey, RenterId};

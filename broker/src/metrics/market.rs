@@ -2,7 +2,7 @@
 
 use super::{Label, signed};
 use crate::core::ledger::Account;
-use crate::core::view::Counts;
+use crate::market::Counts;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
