@@ -11,6 +11,22 @@ use serde::{Deserialize, Serialize};
 /// A lease's name: two words and a hyphen by default; letters, digits and hyphens.
 pub type LeaseName = Text<63>;
 
+/// Whether a name would be taken for something else where a lease is named: for an id, which begins with one
+/// letter and a hyphen or is the rest of one alone, or for the word of a command (`receipt verify`). Orders
+/// with such a name are refused, so that an id always means the lease whose id it is.
+#[must_use]
+pub fn is_reserved_name(name: &str) -> bool {
+    let mut characters = name.chars();
+    let begins_as_id = characters
+        .next()
+        .is_some_and(|first| first.is_ascii_alphabetic())
+        && characters.next() == Some('-');
+    let is_bare_id = format!("{}{name}", LeaseId::PREFIX)
+        .parse::<LeaseId>()
+        .is_ok();
+    begins_as_id || is_bare_id || name.eq_ignore_ascii_case("verify")
+}
+
 /// An order to rent one offer. The same id with the same body has one effect, however often it is sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Order {
@@ -64,4 +80,21 @@ pub struct LeaseCommand {
 
 impl Statement for LeaseCommand {
     const TYPE: &'static str = "lease-command/v1";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_could_be_an_id_or_a_word_names_no_lease() {
+        let id = LeaseId::from_bytes([7; 16]).to_string();
+        let bare = id.strip_prefix("l-").unwrap_or_default().to_owned();
+        for name in [&*id, &*bare, "l-abcd", "r-x", "h-", "K-9", "verify", "Verify"] {
+            assert!(is_reserved_name(name), "{name}");
+        }
+        for name in ["brave-otter", "l", "la-x", "7-up", "verify-2", "verified", ""] {
+            assert!(!is_reserved_name(name), "{name}");
+        }
+    }
 }

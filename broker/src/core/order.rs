@@ -13,7 +13,7 @@ use protocol::bounded::Text;
 use protocol::ids::{DepositId, HostId, LeaseId, MessageId, RenterId};
 use protocol::lease::{Award, GOAL_LEASES_MAX};
 use protocol::message::Rejection;
-use protocol::order::Order;
+use protocol::order::{Order, is_reserved_name};
 use protocol::signed::{Envelope, Signed, VALIDITY_MAX, Verified};
 use protocol::units::{MicroUsd, Seconds, Timestamp};
 
@@ -44,7 +44,9 @@ impl Desk {
         } = deposit;
         let reply = Reply::Deposited(renter);
         match self.market.deposits.get(&id) {
-            Some(known) if *known == (renter, amount) => return Ok(Decision::answer(reply)),
+            Some(known) if *known == (renter, amount) => {
+                return Ok(Decision::answer(Reply::DepositedBefore(renter)));
+            }
             Some(_) => return Err(Rejection::IdReused),
             None => {}
         }
@@ -256,6 +258,9 @@ fn check_values(order: &Order) -> Result<(), Rejection> {
     let is_of_a_name = |c: char| c.is_ascii_alphanumeric() || c == '-';
     if order.name.is_empty() || !order.name.chars().all(is_of_a_name) {
         return Err(bad_value("name", "letters, digits and hyphens are wanted"));
+    }
+    if is_reserved_name(&order.name) {
+        return Err(bad_value("name", "it could be taken for an id or a command"));
     }
     if order.budget <= MicroUsd::ZERO {
         return Err(bad_value("budget", "it must be more than nothing"));

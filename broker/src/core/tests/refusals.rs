@@ -83,6 +83,12 @@ fn orders_that_cannot_be() {
         |order| order.name = LeaseName::new("a b").unwrap(),
         bad("name", "letters, digits and hyphens are wanted"),
     );
+    for name in ["l-00000000000000000000000000", "l-abcd", "r-x", "verify"] {
+        refused(
+            |order| order.name = LeaseName::new(name).unwrap(),
+            bad("name", "it could be taken for an id or a command"),
+        );
+    }
 }
 
 #[test]
