@@ -184,7 +184,7 @@ fn child() {
             number += 1;
             let mut order = world.order(0);
             order.id = order_id(number);
-            order.name = protocol::order::LeaseName::new(format!("n-{number}")).unwrap();
+            order.name = protocol::order::LeaseName::new(format!("order-{number}")).unwrap();
             let order = fresh(number, order);
             let placed = handle(&mut world, &mut store, Command::Order(Box::new(order))).unwrap();
             placed.unwrap();
