@@ -20,6 +20,9 @@ pub(crate) enum AmountError {
         "a variable is NAME=value; the name has letters, digits and _, and does not begin with a digit"
     )]
     Variable,
+    /// A variable that hosts keep for themselves.
+    #[error("this variable may not be set: it is the host's; set it inside the container")]
+    HostVariable,
     /// A variable's name or value is too long or has control characters.
     #[error("the variable is too long, or has control characters")]
     VariableBounds,
@@ -79,6 +82,40 @@ pub(crate) fn in_gigabytes(size: Bytes) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
+/// A decimal amount without the zeros that say nothing.
+pub(crate) fn shortened(value: &str) -> String {
+    let shorter = match value.split_once('.') {
+        Some((whole, zeros)) if zeros.bytes().all(|byte| byte == b'0') => whole,
+        Some(_) => value.trim_end_matches('0'),
+        None => value,
+    };
+    shorter.to_owned()
+}
+
+/// Variables that are the host's: they steer how a GPU gets into a container, or what is loaded into every
+/// program there. Hosts refuse an order with one of them; it is said before anything is signed.
+const HOST_VARIABLES: [&str; 18] = [
+    "NVIDIA_VISIBLE_DEVICES",
+    "NVIDIA_DRIVER_CAPABILITIES",
+    "NVIDIA_MIG_CONFIG_DEVICES",
+    "NVIDIA_MIG_MONITOR_DEVICES",
+    "NVIDIA_IMEX_CHANNELS",
+    "NVIDIA_DISABLE_REQUIRE",
+    "NVIDIA_GDS",
+    "NVIDIA_MOFED",
+    "NVIDIA_GDRCOPY",
+    "NVIDIA_NVSWITCH",
+    "LD_PRELOAD",
+    "LD_AUDIT",
+    "LD_LIBRARY_PATH",
+    "GLIBC_TUNABLES",
+    "GCONV_PATH",
+    "CUDA_VERSION",
+    "CUDA_MPS_PIPE_DIRECTORY",
+    "CUDA_MPS_LOG_DIRECTORY",
+];
+const HOST_VARIABLES_PREFIX: &str = "NVIDIA_REQUIRE_";
+
 /// `NAME=value`.
 pub(crate) fn parse_variable(text: &str) -> Result<Variable, AmountError> {
     let (name, value) = text.split_once('=').ok_or(AmountError::Variable)?;
@@ -86,6 +123,9 @@ pub(crate) fn parse_variable(text: &str) -> Result<Variable, AmountError> {
     let begins_well = name.chars().next().is_some_and(|c| !c.is_ascii_digit());
     if !begins_well || !name.chars().all(is_name) {
         return Err(AmountError::Variable);
+    }
+    if HOST_VARIABLES.contains(&name) || name.starts_with(HOST_VARIABLES_PREFIX) {
+        return Err(AmountError::HostVariable);
     }
     Ok(Variable {
         name: Text::new(name).map_err(|_| AmountError::VariableBounds)?,
@@ -154,6 +194,33 @@ mod tests {
             );
         }
         assert_eq!(in_gigabytes(Bytes::from_gb(100)), "100");
+    }
+
+    #[test]
+    fn amounts_are_said_as_they_were_meant() {
+        for (amount, label) in [
+            ("10.000000", "10"),
+            ("0.400000", "0.4"),
+            ("100", "100"),
+            ("0.5", "0.5"),
+        ] {
+            assert_eq!(shortened(amount), label);
+        }
+    }
+
+    #[test]
+    fn variables_of_the_host_are_refused_before_anything_is_signed() {
+        for name in [
+            "LD_PRELOAD",
+            "NVIDIA_VISIBLE_DEVICES",
+            "NVIDIA_REQUIRE_CUDA",
+        ] {
+            let typed = format!("{name}=/x");
+            assert_eq!(parse_variable(&typed), Err(AmountError::HostVariable));
+        }
+        for name in ["PATH", "LD_BIND_NOW", "NVIDIA_TF32_OVERRIDE"] {
+            assert!(parse_variable(&format!("{name}=1")).is_ok(), "{name}");
+        }
     }
 
     #[test]

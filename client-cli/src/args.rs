@@ -42,21 +42,35 @@ pub(crate) struct Arguments {
 
 /// Flags that every command takes, before and after its name.
 #[derive(Debug, Clone, Default, clap::Args)]
+#[command(next_help_heading = "Everywhere")]
 pub(crate) struct Everywhere {
-    /// Form of the answer
-    #[arg(short, long, global = true, value_enum, value_name = "FORM")]
+    /// Form of the answer: table, wide, json, ndjson, tsv or id
+    #[arg(
+        short,
+        long,
+        global = true,
+        value_enum,
+        value_name = "FORM",
+        hide_possible_values = true
+    )]
     pub output: Option<Format>,
     /// The same as -o json
     #[arg(long, global = true, conflicts_with = "output")]
     pub json: bool,
-    /// Say less
+    /// Say only ids, warnings and errors
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub quiet: bool,
     /// Say why
     #[arg(short, long, global = true)]
     pub verbose: bool,
-    /// When to use colours
-    #[arg(long, global = true, value_enum, value_name = "WHEN")]
+    /// When to use colours: auto, always or never
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        value_name = "WHEN",
+        hide_possible_values = true
+    )]
     pub color: Option<ColorWhen>,
     /// Never ask; fail where an answer would be needed
     #[arg(long, global = true)]

@@ -67,7 +67,7 @@ impl From<Exit> for ExitCode {
 }
 
 /// What `feira help exit-codes` shows: the number, what it means, an example.
-pub(crate) const EXIT_CODES: [(&str, &str, &str); 14] = [
+pub(crate) const EXIT_CODES: [(&str, &str, &str); 16] = [
     ("0", "done, or an honest empty list", "feira ls"),
     (
         "1",
@@ -112,6 +112,16 @@ pub(crate) const EXIT_CODES: [(&str, &str, &str); 14] = [
         "N",
         "exec and shell: the remote program's own code",
         "feira exec x -- false",
+    ),
+    (
+        "126",
+        "exec: the program is there but cannot be run",
+        "feira exec x -- /etc/passwd",
+    ),
+    (
+        "127",
+        "exec: the container has no such program",
+        "feira exec x -- nosuch",
     ),
     (
         "255",

@@ -42,9 +42,19 @@ impl Failure {
     }
 
     /// The same failure, ending the program with 255: the lease was found and no remote code is known.
+    /// What the shell would have returned for a program that is not there stays.
     #[must_use]
     pub(crate) fn not_run(mut self) -> Self {
-        self.exit = Exit::NotRun;
+        if !matches!(self.exit, Exit::Remote(_)) {
+            self.exit = Exit::NotRun;
+        }
+        self
+    }
+
+    /// The same failure, ending the program as a shell in the container would have.
+    #[must_use]
+    pub(crate) fn as_shell(mut self, code: u8) -> Self {
+        self.exit = Exit::Remote(code);
         self
     }
 

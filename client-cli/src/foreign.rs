@@ -73,6 +73,31 @@ const WORDS: [(&str, &str, &str); 46] = [
     ("inspect", "Docker's", "feira show NAME -o json"),
 ];
 
+/// Words for what is not here yet, and what does it meanwhile.
+const NOT_YET: [(&str, &str); 12] = [
+    ("ssh", "feira shell NAME"),
+    ("scp", "feira exec NAME -- cat FILE"),
+    ("cp", "feira exec NAME -- cat FILE"),
+    ("rsync", "feira exec NAME -- tar c FOLDER"),
+    ("forward", "feira exec NAME -- COMMAND"),
+    ("port-forward", "feira exec NAME -- COMMAND"),
+    ("bid", "feira rent --max-price USD"),
+    ("cost", "feira balance --statement, or feira receipt NAME"),
+    ("invoices", "feira balance --statement"),
+    (
+        "deposit",
+        "feira balance, whose renter id the broker's operator credits",
+    ),
+    (
+        "topup",
+        "feira balance, whose renter id the broker's operator credits",
+    ),
+    (
+        "withdraw",
+        "feira balance, whose renter id the broker's operator pays out",
+    ),
+];
+
 /// What to answer when the first words are another tool's.
 pub(crate) fn question(words: &[OsString]) -> Option<Failure> {
     let typed: Vec<&str> = words
@@ -85,17 +110,29 @@ pub(crate) fn question(words: &[OsString]) -> Option<Failure> {
         .collect();
     let both = typed.join(" ");
     let first = typed.first()?;
-    let (known, whose, ours) = WORDS
+    let Some((known, whose, ours)) = WORDS
         .iter()
-        .find(|(known, ..)| *known == both || known == first)?;
+        .find(|(known, ..)| *known == both || known == first)
+    else {
+        let (known, ours) = NOT_YET.iter().find(|(known, _)| known == first)?;
+        return Some(answer(
+            format!("'{known}' is not here yet; use: {ours}"),
+            ours,
+        ));
+    };
     let possessive = if whose.ends_with("'s") {
         (*whose).to_owned()
     } else {
         format!("{whose}'s")
     };
     let what = format!("'{known}' is {possessive} word for: {ours}");
+    Some(answer(what, ours))
+}
+
+fn answer(what: String, ours: &str) -> Failure {
     let topic = ours.split_whitespace().nth(1).unwrap_or_default();
-    Some(Failure::new(Code::ForeignWord, what).help(format!("see: feira {} --help", topic)))
+    let topic = topic.trim_end_matches(',');
+    Failure::new(Code::ForeignWord, what).help(format!("see: feira {topic} --help"))
 }
 
 #[cfg(test)]
@@ -124,6 +161,15 @@ mod tests {
     }
 
     #[test]
+    fn what_is_not_here_yet_says_what_does_it_meanwhile() {
+        let wanted = "'ssh' is not here yet; use: feira shell NAME";
+        assert_eq!(ask("feira ssh brave-otter").as_deref(), Some(wanted));
+        for word in ["cp", "forward", "bid", "cost", "deposit", "ps", "run"] {
+            assert!(ask(&format!("feira {word} x")).is_some(), "{word}");
+        }
+    }
+
+    #[test]
     fn our_own_words_are_not() {
         for line in [
             "feira",
@@ -139,12 +185,14 @@ mod tests {
     #[test]
     fn no_single_word_hides_a_command_and_every_answer_is_one() {
         let command = Arguments::command();
-        for (known, _, ours) in WORDS {
+        let not_yet = NOT_YET.map(|(known, ours)| (known, "", ours));
+        for (known, _, ours) in WORDS.into_iter().chain(not_yet) {
             assert!(
                 known.contains(' ') || command.find_subcommand(known).is_none(),
                 "{known}"
             );
             let word = ours.split_whitespace().nth(1).unwrap();
+            let word = word.trim_end_matches(',');
             assert!(command.find_subcommand(word).is_some(), "{ours}");
         }
     }

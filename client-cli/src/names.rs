@@ -4,6 +4,8 @@ mod words;
 
 use crate::failure::{Code, Failure};
 use crate::view::Held;
+use protocol::ids::LeaseId;
+use protocol::order::is_reserved_name;
 use words::{ANIMALS, QUALITIES};
 
 /// Fewest characters of a beginning that is taken for the whole.
@@ -45,13 +47,29 @@ pub(crate) fn check(name: &str) -> Result<(), Failure> {
             "a name has lower-case letters, digits and hyphens, begins with a letter, at most 63",
         ));
     }
+    if is_reserved_name(name) {
+        let what =
+            format!("'{name}' cannot name a lease: it could be taken for an id or a command");
+        return Err(Failure::new(Code::BadValue, what)
+            .help("no single letter and a hyphen at its beginning, no whole id, not 'verify'"));
+    }
     Ok(())
 }
 
 /// The lease that `typed` means among `leases` (newest first): by whole id, whole name (an open lease before
-/// one that is over), or a beginning of at least four characters of either.
+/// one that is over), or a beginning of at least four characters of either. A whole id means the lease whose
+/// id it is, whatever other leases are called.
 pub(crate) fn resolve<'a>(typed: &str, leases: &'a [Held]) -> Result<(&'a Held, Match), Failure> {
-    let whole: Vec<&Held> = leases.iter().filter(|held| is_whole(typed, held)).collect();
+    if let Some(id) = as_id(typed) {
+        return match leases.iter().find(|held| held.view.id == id) {
+            Some(found) => Ok((found, Match::Whole)),
+            None => Err(not_found(typed, leases)),
+        };
+    }
+    let whole: Vec<&Held> = leases
+        .iter()
+        .filter(|held| held.view.name.as_str() == typed)
+        .collect();
     if let Some(found) = only_or_newest(typed, &whole)? {
         return Ok((found, Match::Whole));
     }
@@ -62,8 +80,11 @@ pub(crate) fn resolve<'a>(typed: &str, leases: &'a [Held]) -> Result<(&'a Held, 
     Err(not_found(typed, leases))
 }
 
-fn is_whole(typed: &str, held: &Held) -> bool {
-    held.view.name.as_str() == typed || held.view.id.to_string().eq_ignore_ascii_case(typed)
+/// The id that was typed, with or without what stands before ids of leases.
+fn as_id(typed: &str) -> Option<LeaseId> {
+    let lower = typed.to_ascii_lowercase();
+    let body = lower.strip_prefix(LeaseId::PREFIX).unwrap_or(&lower);
+    format!("{}{body}", LeaseId::PREFIX).parse().ok()
 }
 
 fn begins(typed: &str, held: &Held) -> bool {

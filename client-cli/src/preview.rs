@@ -124,6 +124,10 @@ impl Preview<'_> {
             "Privacy",
             "the host's owner can read what is in the container".to_owned(),
         );
+        line(
+            "",
+            "the broker too reads the command and the variables (--env)".to_owned(),
+        );
         Object {
             id: self.offer.id.to_string(),
             lines,

@@ -98,10 +98,7 @@ impl Session {
     ) -> Result<Self, Failure> {
         let session = Self::try_all(identity, brokers).await?;
         if session.brokers.is_empty() {
-            let failure = Failure::new(Code::NoBrokerAnswers, "no broker answers");
-            return Err(session.silent.iter().fold(failure, |failure, silent| {
-                failure.help(format!("{}: {}", silent.address, silent.reason))
-            }));
+            return Err(none_answers(&session.silent));
         }
         for silent in &session.silent {
             printer.warn(&format!(
@@ -243,7 +240,7 @@ async fn greet(node: &Node, broker: &BrokerAddresses) -> Result<Broker, Silent> 
     let peer = broker.id.into();
     node.connect(peer, broker.addresses.clone(), CONNECT)
         .await
-        .map_err(|error| silent(error.to_string()))?;
+        .map_err(|error| silent(in_short(&error.to_string(), &broker.addresses)))?;
     let request =
         message::encode(&BrokerRequest::Info).map_err(|error| silent(error.to_string()))?;
     let watch = Stopwatch::start();
@@ -263,6 +260,44 @@ async fn greet(node: &Node, broker: &BrokerAddresses) -> Result<Broker, Silent> 
         Ok(BrokerReply::Refused(rejection)) => Err(silent(rejection.to_string())),
         Ok(_) => Err(silent("it does not answer as a broker does".to_owned())),
         Err(error) => Err(silent(format!("its answer cannot be read: {error}"))),
+    }
+}
+
+/// Nobody to work with: which broker and why, and the command that shows more.
+fn none_answers(silent: &[Silent]) -> Failure {
+    let each = |silent: &Silent| format!("{}: {}", silent.address, silent.reason);
+    let failure = match silent {
+        [only] => Failure::new(
+            Code::NoBrokerAnswers,
+            format!("no broker answers: {}", each(only)),
+        ),
+        several => {
+            let all: Vec<_> = several.iter().map(each).collect();
+            let what = format!("no broker answers: {}", all.join("; "));
+            Failure::new(Code::NoBrokerAnswers, what)
+        }
+    };
+    failure.help("feira doctor")
+}
+
+/// Why connecting failed, without the addresses, which are said beside it, and without the system's numbers.
+fn in_short(reason: &str, addresses: &[Multiaddr]) -> String {
+    let mut text = reason.trim_start_matches("could not connect: ").to_owned();
+    for address in addresses {
+        text = text.replace(&format!("{address}: "), "");
+    }
+    if let Some((before, number)) = text.rsplit_once(" (os error ")
+        && number.trim_end_matches(')').parse::<u32>().is_ok()
+    {
+        text = before.to_owned();
+    }
+    if text.starts_with("no records found") {
+        return "the name in its address is not known".to_owned();
+    }
+    let mut characters = text.chars();
+    match characters.next() {
+        Some(first) => format!("{}{}", first.to_lowercase(), characters.as_str()),
+        None => "it cannot be reached".to_owned(),
     }
 }
 
@@ -291,4 +326,34 @@ fn of_rejection(rejection: &Rejection) -> Trouble {
         return Trouble::Passing(failure);
     }
     Trouble::Lasting(failure)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_broker_that_is_down_is_named_once_with_its_reason() {
+        let address = "/ip4/127.0.0.1/tcp/17700";
+        let addresses = [protocol::net::parse_address(address).unwrap()];
+        let reason = format!("could not connect: {address}: Connection refused (os error 111)");
+        let reason = in_short(&reason, &addresses);
+        assert_eq!(reason, "connection refused");
+        let silent = |address: &str| Silent {
+            id: BrokerId::from_bytes([5; 32]),
+            address: address.to_owned(),
+            reason: reason.clone(),
+        };
+        let one = none_answers(&[silent(address)]);
+        assert_eq!(
+            (one.what(), one.help_lines()),
+            (
+                "no broker answers: /ip4/127.0.0.1/tcp/17700: connection refused",
+                ["feira doctor".to_owned()].as_slice()
+            )
+        );
+        let two = none_answers(&[silent(address), silent("/ip4/192.0.2.1/tcp/7700")]);
+        assert!(two.what().contains("192.0.2.1") && two.what().contains(address));
+        assert_eq!(two.help_lines(), ["feira doctor"]);
+    }
 }

@@ -79,7 +79,12 @@ impl Appearance {
             (false, true) => Verbosity::Verbose,
             (false, false) => Verbosity::Normal,
         };
-        let format = flagged.or(from_environment).unwrap_or_default();
+        // Who wants little said and no form in particular gets ids, one a line.
+        let unasked = match verbosity {
+            Verbosity::Quiet => Format::Id,
+            Verbosity::Normal | Verbosity::Verbose => Format::default(),
+        };
+        let format = flagged.or(from_environment).unwrap_or(unasked);
         Ok(Self {
             format,
             verbosity,

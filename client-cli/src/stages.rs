@@ -4,7 +4,7 @@
 use crate::clock::Stopwatch;
 use crate::printer::{Paint, Printer, paint};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use protocol::lease::{LeaseView, Phase, Progress, Stage};
+use protocol::lease::{LeaseView, PauseCause, Phase, Progress, Stage};
 use protocol::units::{Bytes, Millis};
 use std::time::Duration;
 
@@ -56,7 +56,7 @@ impl At {
         match self {
             Self::Matched => "host accepted",
             Self::Granted => "host ready",
-            Self::Pulling => "image pulled",
+            Self::Pulling => "image ready",
             Self::Creating => "container created",
             Self::Starting => "container started",
             Self::Over => "",
@@ -81,6 +81,8 @@ impl At {
 pub(crate) struct Stages<'a> {
     printer: &'a Printer,
     at: At,
+    /// Whether it was started before: then its image and container are there.
+    resumed: bool,
     since: Stopwatch,
     begun: Stopwatch,
     /// What was pulled, as last heard.
@@ -89,8 +91,8 @@ pub(crate) struct Stages<'a> {
 }
 
 impl<'a> Stages<'a> {
-    /// Begins with the order matched.
-    pub(crate) fn begin(printer: &'a Printer) -> Self {
+    /// Begins with the order matched, or with a stopped lease that is to run again.
+    pub(crate) fn begin(printer: &'a Printer, resumed: bool) -> Self {
         let line = printer.can_animate().then(|| {
             let line = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
             if let Ok(style) = ProgressStyle::with_template("  {spinner} {msg}") {
@@ -101,28 +103,33 @@ impl<'a> Stages<'a> {
             line
         });
         let watch = Stopwatch::start();
-        Self {
+        let stages = Self {
             printer,
             at: At::Matched,
+            resumed,
             since: watch,
             begun: watch,
             pulled: Bytes(0),
             line,
+        };
+        if !resumed {
+            stages.tick("order signed", None);
         }
+        stages
     }
 
     /// Shows how the lease stands now.
     pub(crate) fn show(&mut self, view: &LeaseView) {
         let at = At::of(view);
-        if at > self.at && (at != At::Over || view.phase == Phase::Running) {
-            self.finish_stage();
-            self.at = at;
-            self.since = Stopwatch::start();
-        }
         if let Some(progress) = &view.progress
             && progress.stage == Stage::Pulling
         {
             self.pulled = progress.done.max(self.pulled);
+        }
+        if at > self.at && (at != At::Over || has_run(&view.phase)) {
+            self.finish_stages(at);
+            self.at = at;
+            self.since = Stopwatch::start();
         }
         if let Some(line) = &self.line {
             line.set_message(doing(self.at, view.progress.as_ref()));
@@ -149,23 +156,48 @@ impl<'a> Stages<'a> {
         }
     }
 
-    fn finish_stage(&self) {
-        // The host's first stages pass too quickly to be heard of one by one.
-        if self.at == At::Granted {
-            return;
+    /// Ticks off all that is behind when `next` begins, heard of or not: what passes quickly is not heard of
+    /// one by one. The time is that of all of them together, and stands at the last.
+    fn finish_stages(&self, next: At) {
+        let passed = passed(self.at, next, self.resumed);
+        let took = in_seconds(self.since.elapsed());
+        for (index, stage) in passed.iter().enumerate() {
+            let took = (index + 1 == passed.len()).then_some(took.as_str());
+            if *stage == At::Pulling && self.pulled.0 > 0 {
+                self.tick(&format!("image pulled, {}", self.pulled), took);
+            } else {
+                self.tick(stage.done(), took);
+            }
         }
-        let size = match self.at {
-            At::Pulling if self.pulled.0 > 0 => format!(", {}", self.pulled),
-            At::Pulling => ", it was there".to_owned(),
-            At::Matched | At::Granted | At::Creating | At::Starting | At::Over => String::new(),
-        };
-        let what = format!("{}{size}", self.at.done());
-        let tick = paint(self.printer.talk_has_colour(), Paint::Good, "✓");
-        self.beside(&format!(
-            "  {tick} {what:<32} {:>7}",
-            in_seconds(self.since.elapsed())
-        ));
     }
+
+    fn tick(&self, what: &str, took: Option<&str>) {
+        let tick = paint(self.printer.talk_has_colour(), Paint::Good, "✓");
+        let line = format!("  {tick} {what:<32} {:>7}", took.unwrap_or_default());
+        self.beside(line.trim_end());
+    }
+}
+
+/// The stages that are behind when a start goes from `from` to `to`. Taking the lease over is part of accepting
+/// it; a resumed lease has its image and its container, unless they were seen to be made again.
+fn passed(from: At, to: At, resumed: bool) -> Vec<At> {
+    let is_named = |stage: &At| match stage {
+        At::Matched | At::Starting => true,
+        At::Granted | At::Over => false,
+        At::Pulling | At::Creating => !resumed || *stage == from,
+    };
+    [At::Matched, At::Pulling, At::Creating, At::Starting]
+        .into_iter()
+        .filter(|stage| *stage >= from && *stage < to)
+        .filter(is_named)
+        .collect()
+}
+
+const fn has_run(phase: &Phase) -> bool {
+    matches!(
+        phase,
+        Phase::Running | Phase::Suspect | Phase::Paused(PauseCause::Exited(_))
+    )
 }
 
 impl Drop for Stages<'_> {
@@ -215,6 +247,20 @@ mod tests {
         assert_eq!(at(Phase::Preparing, Some(Stage::Starting)), At::Starting);
         assert_eq!(at(Phase::Running, Some(Stage::Starting)), At::Over);
         assert_eq!(at(Phase::Closed(EndCause::NotStarted), None), At::Over);
+    }
+
+    #[test]
+    fn every_stage_is_ticked_off_however_few_are_heard_of() {
+        let all = [At::Matched, At::Pulling, At::Creating, At::Starting];
+        assert_eq!(passed(At::Matched, At::Over, false), all);
+        let mut seen = passed(At::Matched, At::Granted, false);
+        seen.extend(passed(At::Granted, At::Creating, false));
+        seen.extend(passed(At::Creating, At::Over, false));
+        assert_eq!(seen, all);
+        // A lease that ran before has its image and its container.
+        let resumed = [At::Matched, At::Starting];
+        assert_eq!(passed(At::Matched, At::Over, true), resumed);
+        assert_eq!(passed(At::Creating, At::Over, true), all[2..]);
     }
 
     #[test]

@@ -2,13 +2,16 @@
 //!
 //! What flows through an open tunnel is the business of `exec` and `logs`.
 
+use crate::clock::Stopwatch;
 use crate::context::Context;
 use crate::failure::{Code, Failure};
+use crate::stages::in_seconds;
 use crate::view::Held;
 use protocol::ids::PublicKey;
 use protocol::net::frames::{MessageError, MessageReader, read_message, write_message};
-use protocol::net::{Multiaddr, Tunnel, TunnelError, parse_address};
+use protocol::net::{Multiaddr, Tunnel, parse_address};
 use protocol::tunnel::{Opening, OpeningReply, Purpose, TunnelRequest};
+use protocol::units::Millis;
 use std::time::Duration;
 use tokio::io::{ReadHalf, WriteHalf};
 
@@ -36,13 +39,19 @@ pub(crate) async fn open(
 ) -> Result<Open, Failure> {
     let node = context.session_with(held.broker).await?.node();
     let host = PublicKey::from(held.view.host);
+    let watch = Stopwatch::start();
+    // The reasons are addresses and words of the network's: for those who ask why.
+    let silent = |reason: String| {
+        context.printer.detail(&reason);
+        silent_host(held, watch.elapsed())
+    };
     node.connect(host, addresses(held), CONNECT)
         .await
-        .map_err(|error| unreachable_host(held, &error.to_string()))?;
+        .map_err(|error| silent(error.to_string()))?;
     let mut tunnel = node
         .open_tunnel(host, CONNECT)
         .await
-        .map_err(|error| of_tunnel(held, &error))?;
+        .map_err(|error| silent(error.to_string()))?;
     let relayed = tunnel.relayed();
     let request = TunnelRequest {
         lease: held.view.id,
@@ -55,7 +64,7 @@ pub(crate) async fn open(
     };
     let reply = match tokio::time::timeout(ANSWER, asking).await {
         Ok(reply) => reply.map_err(|error| broken(held, &error))?,
-        Err(_) => return Err(unreachable_host(held, "it did not answer within 20 s")),
+        Err(_) => return Err(silent_host(held, watch.elapsed())),
     };
     match reply {
         Some(OpeningReply::Open) => {
@@ -69,10 +78,11 @@ pub(crate) async fn open(
         Some(OpeningReply::Refused(refusal)) => {
             Err(Failure::of_tunnel_refusal(&refusal, &held.view.name))
         }
-        None => Err(unreachable_host(
-            held,
-            "it closed the tunnel without an answer",
-        )),
+        None => {
+            let name = &held.view.name;
+            let what = format!("the host of {name} closed the tunnel without an answer");
+            Err(unreachable_host(held, what))
+        }
     }
 }
 
@@ -87,18 +97,22 @@ fn addresses(held: &Held) -> Vec<Multiaddr> {
         .collect()
 }
 
-fn unreachable_host(held: &Held, reason: &str) -> Failure {
-    let what = format!("the host of {} cannot be reached: {reason}", held.view.name);
+fn silent_host(held: &Held, after: Millis) -> Failure {
+    let what = format!(
+        "the host of {} does not answer ({})",
+        held.view.name,
+        in_seconds(after)
+    );
+    unreachable_host(held, what)
+}
+
+fn unreachable_host(held: &Held, what: String) -> Failure {
     Failure::new(Code::HostUnreachable, what)
         .help(format!(
             "see how the lease stands: feira show {}",
             held.view.name
         ))
-        .help("try the way there: feira doctor")
-}
-
-fn of_tunnel(held: &Held, error: &TunnelError) -> Failure {
-    unreachable_host(held, &error.to_string())
+        .help("try the way there: feira doctor (why: the same command with -v)")
 }
 
 /// The tunnel broke, or brought something that is no message.

@@ -1,6 +1,6 @@
 //! The words and flags of `feira rent`.
 
-use crate::amounts::{parse_duration, parse_variable};
+use crate::amounts::{parse_duration, parse_variable, shortened};
 use crate::commands::search::FilterArgs;
 use protocol::job::Variable;
 use protocol::units::{MicroUsd, Seconds};
@@ -12,6 +12,9 @@ Examples:
   lease=$(feira rent 'gpu_name=none dph<0.05' --max-price 0.05 --budget 1 --image debian:12 --yes -o id -- sleep 600)
 
 JSON: feira.lease/1, see feira show --help";
+
+/// Longest time that can be asked for: ten years of 365 days.
+const HOURS_MAX: u64 = 10 * 365 * 24;
 
 /// Of `feira rent`.
 #[derive(Debug, clap::Args)]
@@ -31,7 +34,12 @@ pub(crate) struct RentArgs {
     #[arg(long, value_name = "USD", allow_negative_numbers = true)]
     pub budget: Option<MicroUsd>,
     /// Longest time to run, in hours; it ends by itself then
-    #[arg(long, value_name = "HOURS", conflicts_with = "duration")]
+    #[arg(
+        long,
+        value_name = "HOURS",
+        conflicts_with = "duration",
+        value_parser = clap::value_parser!(u64).range(1..=HOURS_MAX)
+    )]
     pub max_hours: Option<u64>,
     /// Longest time to run, like 30m or 8h
     #[arg(long = "for", id = "duration", value_name = "TIME", value_parser = parse_duration)]
@@ -68,6 +76,43 @@ impl RentArgs {
         }
     }
 
+    /// This command again with another filter, to be pasted into a shell. Values of variables may be secrets
+    /// and are left out, which three dots say.
+    pub(crate) fn again(&self, filter: &FilterArgs) -> String {
+        let mut words = vec!["feira".to_owned(), "rent".to_owned()];
+        words.extend(filter.words());
+        let mut flag = |name: &str, value: Option<String>| {
+            words.extend(value.into_iter().flat_map(|value| [name.to_owned(), value]));
+        };
+        flag("--image", Some(self.image.clone()));
+        flag(
+            "--budget",
+            self.budget.map(|most| shortened(&most.decimal())),
+        );
+        flag(
+            "--for",
+            self.duration_max().map(|most| format!("{}s", most.0)),
+        );
+        flag("--name", self.name.clone());
+        flag("--entrypoint", self.entrypoint.clone());
+        let switches = [
+            ("--yes", self.yes),
+            ("--dry-run", self.dry_run),
+            ("--detach", self.detach),
+        ];
+        let given = switches.into_iter().filter(|(_, is_given)| *is_given);
+        words.extend(given.map(|(name, _)| name.to_owned()));
+        let mut line = quoted(&words);
+        if !self.env.is_empty() {
+            line.push_str(" …");
+        }
+        if !self.command.is_empty() {
+            line.push_str(" -- ");
+            line.push_str(&quoted(&self.command));
+        }
+        line
+    }
+
     /// Longest time to run.
     pub(crate) fn duration_max(&self) -> Option<Seconds> {
         self.duration.or_else(|| {
@@ -75,6 +120,18 @@ impl RentArgs {
                 .map(|hours| Seconds(hours.saturating_mul(3600)))
         })
     }
+}
+
+/// Words as a shell reads them.
+fn quoted(words: &[String]) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@,+%".contains(c);
+    let quote = |word: &String| {
+        if !word.is_empty() && word.chars().all(is_plain) {
+            return word.clone();
+        }
+        format!("'{}'", word.replace('\'', "'\\''"))
+    };
+    words.iter().map(quote).collect::<Vec<_>>().join(" ")
 }
 
 fn is_offer_id(word: &str) -> bool {

@@ -1,6 +1,7 @@
 //! What command lines are read as.
 
 use super::*;
+use crate::commands::search::FilterArgs;
 use clap::{CommandFactory, Parser};
 use protocol::units::{PricePerHour, Seconds};
 
@@ -98,6 +99,81 @@ fn hours_and_a_time_exclude_each_other() {
         "2",
     ]);
     assert_eq!(hours.duration_max(), Some(Seconds(7200)));
+}
+
+#[test]
+fn no_time_and_more_than_a_life_are_refused() {
+    for hours in ["0", "-1", "87601", "18446744073709551615"] {
+        let words = [
+            "feira",
+            "rent",
+            "o-7k3f",
+            "--image",
+            "i",
+            "--max-hours",
+            hours,
+        ];
+        assert!(Arguments::try_parse_from(words).is_err(), "{hours}");
+    }
+    let words = [
+        "feira",
+        "rent",
+        "o-7k3f",
+        "--image",
+        "i",
+        "--max-hours",
+        "87600",
+    ];
+    assert_eq!(rent(&words).duration_max(), Some(Seconds(315_360_000)));
+}
+
+#[test]
+fn a_rent_can_be_typed_again_with_another_filter() {
+    let typed = rent(&[
+        "feira",
+        "rent",
+        "dph<3",
+        "--image",
+        "debian:12",
+        "--budget",
+        "3",
+        "--for",
+        "90m",
+        "--yes",
+        "-e",
+        "TOKEN=secret",
+        "--",
+        "sh",
+        "-c",
+        "echo it's",
+    ]);
+    let other = FilterArgs {
+        max_price: Some(PricePerHour(361_388)),
+        ..typed.filter.clone()
+    };
+    assert_eq!(
+        typed.again(&other),
+        "feira rent 'dph<3' --max-price 0.361388 --image debian:12 --budget 3 --for 5400s --yes … \
+         -- sh -c 'echo it'\\''s'"
+    );
+}
+
+#[test]
+fn flags_of_every_command_stand_apart_and_short() {
+    let mut whole = Arguments::command();
+    whole.build();
+    let help = whole
+        .find_subcommand_mut("search")
+        .unwrap()
+        .render_long_help();
+    let help = help.to_string();
+    let (own, everywhere) = help.split_once("Everywhere:").unwrap();
+    for flag in [
+        "--output", "--json", "--quiet", "--color", "--broker", "--key",
+    ] {
+        assert!(!own.contains(flag) && everywhere.contains(flag), "{flag}");
+    }
+    assert!(own.contains("--max-price") && !help.contains("Possible values"));
 }
 
 #[test]

@@ -11,7 +11,7 @@ use paper::Paper;
 use protocol::ids::PublicKey;
 use protocol::message::{BrokerReply, BrokerRequest};
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 /// Largest file that is taken for a receipt.
@@ -106,18 +106,21 @@ fn text_of(file: &Path) -> Result<String, Failure> {
         }
         file_failed("read", file, error)
     };
-    let size = fs::metadata(file).map_err(|error| failed(&error))?.len();
-    if size > FILE_BYTES_MAX {
-        let what = format!("{} is too large for a receipt", file.display());
-        return Err(Failure::new(Code::NotAReceipt, what));
+    let not = |what: &str| {
+        let what = format!("{} is {what}", file.display());
+        Failure::new(Code::NotAReceipt, what)
+    };
+    let opened = fs::File::open(file).map_err(|error| failed(&error))?;
+    // A device says that it is empty and never ends: what is read is counted, not what it says of itself.
+    let mut bytes = Vec::new();
+    opened
+        .take(FILE_BYTES_MAX + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| failed(&error))?;
+    if u64::try_from(bytes.len()).is_ok_and(|size| size > FILE_BYTES_MAX) {
+        return Err(not("too large for a receipt"));
     }
-    fs::read_to_string(file).map_err(|error| {
-        if error.kind() == io::ErrorKind::InvalidData {
-            let what = format!("{} is not a text", file.display());
-            return Failure::new(Code::NotAReceipt, what);
-        }
-        failed(&error)
-    })
+    String::from_utf8(bytes).map_err(|_| not("not a text"))
 }
 
 fn object(paper: &Paper) -> Object {

@@ -119,7 +119,11 @@ async fn choose(context: &Context, arguments: &RentArgs) -> Result<(Vec<Candidat
     };
     let finding = search::find(session, &search).await?;
     if finding.candidates.is_empty() {
-        return Err(search::nothing_matches(&finding, &arguments.filter));
+        return Err(search::nothing_matches(
+            &finding,
+            &arguments.filter,
+            |filter| arguments.again(filter),
+        ));
     }
     let matching = finding.matching;
     Ok((finding.candidates, matching))

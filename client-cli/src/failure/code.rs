@@ -110,7 +110,7 @@ catalogue! {
     NotRunning "E0521" NotRun "the container does not run"
         "exec and shell need a running container. `feira show NAME` says why it does not run; `feira resume NAME` starts a stopped one.";
     CommandUnknown "E0522" NotRun "the program is not in the image"
-        "The container has no such program. Images without a shell can only run what they contain.";
+        "The container has no such program (exec then ends with 127), or it is there and cannot be run (126). Images without a shell can only run what they contain.";
     TunnelBroken "E0523" NotRun "the connection to the container broke"
         "The network, the host or the relay failed while the program ran. The container itself may still run: feira show NAME.";
     NotEnoughMoney "E0602" Money "the balance does not cover the start"

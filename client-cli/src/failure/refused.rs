@@ -71,9 +71,10 @@ impl Failure {
             TunnelRefusal::NotRunning => Self::new(Code::NotRunning, what).help(format!(
                 "see why: feira show {name}      start it: feira resume {name}"
             )),
-            TunnelRefusal::CommandUnknown(_) | TunnelRefusal::NoShell => {
-                Self::new(Code::CommandUnknown, what)
+            TunnelRefusal::CommandUnknown(said) => {
+                Self::new(Code::CommandUnknown, what).as_shell(code_of_a_shell(said))
             }
+            TunnelRefusal::NoShell => Self::new(Code::CommandUnknown, what),
             TunnelRefusal::BadRequest(_)
             | TunnelRefusal::UnknownLease
             | TunnelRefusal::EngineFailed(_)
@@ -94,9 +95,7 @@ impl Failure {
                 .help("nothing was billed; take another: feira search"),
             EndCause::NotAccepted | EndCause::NotStarted => Self::new(Code::NotStarted, what)
                 .help("nothing was billed; take another: feira search"),
-            EndCause::Failed(problem) => {
-                Self::new(Code::StartFailed, what).help(advice(problem.kind))
-            }
+            EndCause::Failed(problem) => Self::new(Code::StartFailed, what).help(advice(problem)),
             EndCause::Renter
             | EndCause::Budget
             | EndCause::Duration
@@ -130,6 +129,20 @@ impl From<IdentityError> for Failure {
             | IdentityError::Io { .. } => Self::new(Code::KeyUnsafe, what),
         }
     }
+}
+
+/// What shells, docker and ssh return for a program that could not be run: 126 when it is there but is no
+/// program or not allowed, 127 when it is not there. The engine says which at the end of its sentence; what
+/// stands before may be the program's own name.
+fn code_of_a_shell(said: &str) -> u8 {
+    const THERE: [&str; 4] = [
+        "permission denied",
+        "is a directory",
+        "exec format error",
+        "not a directory",
+    ];
+    let reason = said.rsplit(": ").next().unwrap_or(said).trim();
+    if THERE.contains(&reason) { 126 } else { 127 }
 }
 
 fn clocks_differ(detail: &str, ours: Timestamp, theirs: Timestamp) -> Failure {
@@ -187,7 +200,7 @@ pub(crate) fn problem_in_words(problem: &Problem) -> String {
         ProblemKind::DigestMismatch => "what came is not what the digest names",
         ProblemKind::ImageTooBig => "the image is too large for the disk",
         ProblemKind::CommandUnknown => "the command is not in the image",
-        ProblemKind::ImageUnusable => "the image's settings cannot be run safely",
+        ProblemKind::ImageUnusable => "these settings cannot be run safely",
         ProblemKind::RegistryDown => "the registry does not answer the host",
         ProblemKind::EngineFailed => "the container engine failed",
         ProblemKind::GpuUnavailable => "the GPU could not be given to the container",
@@ -207,8 +220,8 @@ const fn stage_in_words(stage: Stage) -> &'static str {
     }
 }
 
-const fn advice(kind: ProblemKind) -> &'static str {
-    match kind {
+fn advice(problem: &Problem) -> &'static str {
+    match problem.kind {
         ProblemKind::ImageUnknown | ProblemKind::ImageRefused => {
             "nothing was billed; check the image's name, and that it can be pulled without a login"
         }
@@ -217,9 +230,57 @@ const fn advice(kind: ProblemKind) -> &'static str {
         ProblemKind::CommandUnknown => {
             "nothing was billed; give a command that the image has: feira rent … -- COMMAND"
         }
+        // The host refuses variables of the order in these words.
+        ProblemKind::ImageUnusable if problem.detail.contains("variable") => {
+            "nothing was billed; leave that variable out of --env"
+        }
         ProblemKind::ImageUnusable => "nothing was billed; build the image without that setting",
         ProblemKind::RegistryDown | ProblemKind::EngineFailed | ProblemKind::GpuUnavailable => {
             "nothing was billed; try another offer: feira search"
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exit::Exit;
+    use protocol::bounded::Text;
+
+    fn exit(refusal: &TunnelRefusal) -> Exit {
+        Failure::of_tunnel_refusal(refusal, "brave-otter")
+            .not_run()
+            .exit()
+    }
+
+    #[test]
+    fn a_program_that_cannot_run_ends_as_in_a_shell_and_our_own_failures_do_not() {
+        let said = |words: &str| exit(&TunnelRefusal::CommandUnknown(Text::new(words).unwrap()));
+        let absent = "exec: \"/no/such\": stat /no/such: no such file or directory";
+        assert_eq!(said(absent), Exit::Remote(127));
+        let not_in_path = "exec: \"nosuch\": executable file not found in $PATH";
+        assert_eq!(said(not_in_path), Exit::Remote(127));
+        let not_executable = "exec: \"/etc/passwd\": permission denied";
+        assert_eq!(said(not_executable), Exit::Remote(126));
+        assert_eq!(said("exec: \"/etc\": is a directory"), Exit::Remote(126));
+        // A program may be called as one likes.
+        let named = "exec: \"permission denied\": executable file not found in $PATH";
+        assert_eq!(said(named), Exit::Remote(127));
+        for ours in [TunnelRefusal::NoShell, TunnelRefusal::TooMany] {
+            assert_eq!(exit(&ours), Exit::NotRun);
+        }
+    }
+
+    #[test]
+    fn a_variable_of_the_order_is_not_blamed_on_the_image() {
+        let problem = |detail: &str| Problem {
+            stage: Stage::Creating,
+            kind: ProblemKind::ImageUnusable,
+            detail: Text::new(detail).unwrap(),
+        };
+        let variable = problem("the variable LD_PRELOAD may not be set: it is the host's");
+        assert!(advice(&variable).contains("leave that variable out"));
+        assert!(!problem_in_words(&variable).contains("image"));
+        assert!(advice(&problem("it mounts /proc")).contains("build the image"));
     }
 }

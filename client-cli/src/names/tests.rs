@@ -51,6 +51,43 @@ fn a_whole_name_a_whole_id_and_beginnings_are_found() {
 }
 
 #[test]
+fn a_whole_id_always_means_the_lease_whose_id_it_is() {
+    let mut leases = [
+        lease(1, "brave-otter", Phase::Running),
+        lease(2, "calm-heron", Phase::Running),
+    ];
+    // A broker that takes any name: the newest lease is called like the other's id.
+    let id = leases[1].view.id.to_string();
+    leases[0].view.name = protocol::bounded::Text::new(&id).unwrap();
+    assert_eq!(found(&id, &leases), Ok((2, Match::Whole)));
+    assert_eq!(found(&id.to_uppercase(), &leases), Ok((2, Match::Whole)));
+    let bare = id.strip_prefix("l-").unwrap();
+    leases[0].view.name = protocol::bounded::Text::new(bare).unwrap();
+    assert_eq!(found(bare, &leases), Ok((2, Match::Whole)));
+    // Nor does an id that nobody has mean the lease that is called so.
+    leases[1].view.id = protocol::ids::LeaseId::from_bytes([3; 16]);
+    assert_eq!(found(&id, &leases), Err(Code::NoSuchLease));
+}
+
+#[test]
+fn names_that_could_be_ids_or_words_are_refused() {
+    let id = lease(1, "brave-otter", Phase::Running).view.id.to_string();
+    for wrong in [
+        id.as_str(),
+        &id[2..],
+        "l-abcd",
+        "r-1",
+        "h-x",
+        "o-7k3f",
+        "k-a",
+        "verify",
+    ] {
+        assert!(check(wrong).is_err(), "{wrong}");
+    }
+    assert!(check("la-paz").is_ok() && check("verify-2").is_ok());
+}
+
+#[test]
 fn several_open_leases_are_ambiguous() {
     let leases = [
         lease(1, "calm-heron", Phase::Running),

@@ -174,6 +174,13 @@ fn the_sums_are_those_of_the_terms() {
         value("Image"),
         "docker.io/library/debian:12 = sha256:abababababab…, 48.5 MB to pull at most"
     );
+    let privacy = shown.lines.iter().position(|(label, _)| label == "Privacy");
+    let also = &shown.lines[privacy.unwrap() + 1];
+    assert_eq!(also.0, "");
+    assert_eq!(
+        also.1,
+        "the broker too reads the command and the variables (--env)"
+    );
     assert_eq!(shown.json["price_usd_per_hour"], "0.406944");
     assert_eq!(shown.json["command"], json!(["sleep", "600"]));
     assert_eq!(shown.json["entrypoint"], json!(null));

@@ -62,6 +62,8 @@ fn leases_are_listed_for_people_and_programs() -> Test {
         "{table:?}"
     );
     let ids = with(&broker, &["ls", "-o", "id"])?.answer;
+    let quiet = with(&broker, &["ls", "-q"])?;
+    assert_eq!((quiet.answer, quiet.errors), (ids.clone(), String::new()));
     assert!(
         ids.lines().all(|id| id.starts_with("l-") && id.len() == 28),
         "{ids}"
@@ -87,6 +89,68 @@ fn names_that_mean_nothing_or_too_much_are_refused() -> Test {
     let lost = with(&broker, &["exec", "calm-heron", "--", "true"])?;
     assert_eq!(lost.code, Some(255), "{lost:?}");
     assert!(lost.errors.contains("E0803"), "{lost:?}");
+    assert!(
+        lost.errors
+            .contains("the host of calm-heron does not answer (")
+            && !lost.errors.contains("/ip4/"),
+        "{lost:?}"
+    );
+    Ok(())
+}
+
+#[test]
+fn a_list_of_ids_ends_each_though_one_lease_is_called_like_another_s_id() -> Test {
+    let script = Script {
+        called_like_an_id: true,
+        ..three()
+    };
+    let (home, broker) = (Home::with_key()?, Broker::start(1, script)?);
+    let run = |words: &[&str]| home.run(&[words, &["--broker", &broker.address]].concat());
+    let listed = run(&["ls", "--json"])?.json()?;
+    let items = listed["items"].as_array().cloned().unwrap_or_default();
+    let text = |item: &serde_json::Value, field: &str| item[field].as_str().map(str::to_owned);
+    let ids: Vec<String> = items.iter().filter_map(|item| text(item, "id")).collect();
+    let names: Vec<String> = items.iter().filter_map(|item| text(item, "name")).collect();
+    let stolen = names.iter().find(|name| ids.contains(name));
+    let stolen = stolen.ok_or("no lease is called like an id")?;
+    let shown = run(&["show", stolen, "-o", "id"])?;
+    assert_eq!(shown.answer.trim_end(), stolen, "{shown:?}");
+    let open: Vec<&str> = items
+        .iter()
+        .filter(|item| item["state"] == "running")
+        .filter_map(|item| item["id"].as_str())
+        .collect();
+    assert_eq!(open.len(), 2);
+    let ran = run(&[&["end", "--yes"], open.as_slice()].concat())?;
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let mut ended = broker.seen(|seen| {
+        let ids = seen.commands.iter().map(|(lease, _)| lease.to_string());
+        ids.collect::<Vec<_>>()
+    });
+    let mut wanted: Vec<String> = open.iter().map(|id| (*id).to_owned()).collect();
+    ended.sort();
+    wanted.sort();
+    assert_eq!(ended, wanted);
+    Ok(())
+}
+
+#[test]
+fn offers_that_are_all_rented_are_not_called_none() -> Test {
+    let script = Script {
+        all_rented: true,
+        ..Script::default()
+    };
+    let broker = Broker::start(1, script)?;
+    let ran = rent(&broker)?;
+    assert_eq!(ran.code, Some(5), "{ran:?}");
+    assert!(
+        ran.errors
+            .contains("the only offer of your brokers is rented now"),
+        "{ran:?}"
+    );
+    let search = with(&broker, &["search"])?;
+    assert_eq!(search.code, Some(0), "{search:?}");
+    assert!(search.errors.contains("is rented now"), "{search:?}");
     Ok(())
 }
 

@@ -30,7 +30,12 @@ const REFUSALS: &[(&[&str], i32, &[&str])] = &[
     (
         &["ls", "--broker", NOBODY],
         8,
-        &["E0801", "no broker answers", NOBODY],
+        &[
+            "E0801",
+            "no broker answers",
+            NOBODY,
+            ": connection refused\n  help: feira doctor",
+        ],
     ),
     (
         &["create", "instance", "24494820", "--image", "x"],
@@ -74,6 +79,33 @@ const REFUSALS: &[(&[&str], i32, &[&str])] = &[
         &["rent", "o-7k3f", "--image", "x", "--name", "A b"],
         2,
         &["E0203", "cannot name a lease"],
+    ),
+    (
+        &["rent", "o-7k3f", "--image", "x", "--name", "l-abcd"],
+        2,
+        &["E0203", "'l-abcd' cannot name a lease"],
+    ),
+    (
+        &["rent", "o-7k3f", "--image", "x", "--name", "verify"],
+        2,
+        &["E0203", "'verify' cannot name a lease"],
+    ),
+    (
+        &["rent", "o-7k3f", "--image", "x", "--max-hours", "0"],
+        2,
+        &["--max-hours", "0 is not in 1..="],
+    ),
+    (
+        &["rent", "o-7k3f", "--image", "x", "-e", "LD_PRELOAD=/x"],
+        2,
+        &["--env", "LD_PRELOAD=/x", "it is the host's"],
+    ),
+    (&["ssh", "x"], 2, &["E0209", "use: feira shell NAME"]),
+    (&["deposit", "5"], 2, &["E0209", "feira balance"]),
+    (
+        &["receipt", "--verify", "/dev/zero"],
+        2,
+        &["E0651", "too large for a receipt"],
     ),
     (
         &["rent", "o-7k3f", "--image", "x", "--for", "90"],

@@ -32,6 +32,10 @@ pub(crate) struct Script {
     pub(crate) stall: bool,
     /// How a lease ends instead of running.
     pub(crate) instead: Option<Phase>,
+    /// Its only offer is rented by somebody.
+    pub(crate) all_rented: bool,
+    /// The first lease is called like the id of the second.
+    pub(crate) called_like_an_id: bool,
     /// Leases that are there from the start.
     pub(crate) leases: Vec<(&'static str, Phase)>,
 }
@@ -258,6 +262,15 @@ impl Desk {
         if let BrokerRequest::Info = request {
             return BrokerReply::Info(self.info());
         }
+        if let BrokerRequest::Search(_) = request
+            && self.script.all_rented
+        {
+            let rented = 1;
+            return BrokerReply::Found(Found {
+                rented,
+                ..Found::default()
+            });
+        }
         if let BrokerRequest::Search(_) = request {
             let offers = List::first([offer()]);
             return BrokerReply::Found(Found {
@@ -293,6 +306,7 @@ impl Desk {
 
     /// The leases of the script, whose renter is known with the first request.
     fn make_leases(&mut self, peer: PublicKey, seen: &mut Seen) {
+        let mut made = Vec::new();
         for (index, (name, phase)) in std::mem::take(&mut self.script.leases)
             .into_iter()
             .enumerate()
@@ -307,8 +321,15 @@ impl Desk {
             order.name = Text::cut(name);
             let mut view = self.lease(peer.into(), &order);
             view.phase = phase;
-            seen.leases.insert(view.id, view);
+            made.push(view);
         }
+        if let [first, second, ..] = made.as_mut_slice()
+            && self.script.called_like_an_id
+        {
+            first.name = Text::cut(&second.id.to_string());
+        }
+        seen.leases
+            .extend(made.into_iter().map(|view| (view.id, view)));
     }
 
     fn lease(&self, renter: RenterId, order: &Order) -> LeaseView {

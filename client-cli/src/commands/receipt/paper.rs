@@ -3,6 +3,7 @@
 //!
 //! Pure: no broker is asked and no clock is read.
 
+use crate::amounts::in_gigabytes;
 use crate::failure::{Code, Failure, end_in_words};
 use crate::orders::{from_hexadecimal, hexadecimal};
 use crate::view::{clock_time, rfc3339};
@@ -148,28 +149,32 @@ impl Paper {
             "Compute",
             product(usage.running, &prices.compute.to_string(), amounts.compute),
         );
-        let disk = format!("{} × {}", receipt.disk, prices.storage);
+        let disk = format!("{} GB × {}", in_gigabytes(receipt.disk), prices.storage);
         line("Disk", product(usage.stored, &disk, amounts.storage));
         if usage.uploaded != Bytes(0) || usage.downloaded != Bytes(0) {
-            line(
-                "Upload",
-                format!(
-                    "{} × {} = {}",
-                    usage.uploaded, prices.upload, amounts.upload
-                ),
-            );
-            let down = (usage.downloaded, prices.download, amounts.download);
-            line("Download", format!("{} × {} = {}", down.0, down.1, down.2));
+            let moved = |bytes, price: String, amount| {
+                format!("{} GB × {price} = {}", in_gigabytes(bytes), in_full(amount))
+            };
+            let up = moved(usage.uploaded, prices.upload.to_string(), amounts.upload);
+            line("Upload", up);
+            let price = prices.download.to_string();
+            line("Download", moved(usage.downloaded, price, amounts.download));
         }
         line(
             "Total",
-            format!("{} of at most {}", receipt.total, receipt.budget),
+            format!(
+                "{} of at most {}",
+                in_full(receipt.total),
+                in_full(receipt.budget)
+            ),
         );
         let (rate, fee, host) = (receipt.fee_rate, receipt.fee, receipt.host_share);
         line(
             "Of it",
             format!(
-                "{fee} to the broker ({rate}), {host} to host {}",
+                "{} to the broker ({rate}), {} to host {}",
+                in_full(fee),
+                in_full(host),
                 receipt.host.short()
             ),
         );
@@ -177,8 +182,19 @@ impl Paper {
     }
 }
 
+/// Time × price = amount, with all that was multiplied, so that it can be done again by hand.
 fn product(time: Millis, price: &str, amount: MicroUsd) -> String {
-    format!("{} × {price} = {amount}", time.seconds())
+    let words = match time.seconds() {
+        short if short.0 < 60 => String::new(),
+        long => format!(" ({long})"),
+    };
+    let seconds = format!("{}.{:03} s", time.0 / 1000, time.0 % 1000);
+    format!("{seconds}{words} × {price} = {}", in_full(amount))
+}
+
+/// With all six places: the amounts of a receipt are compared with each other.
+fn in_full(amount: MicroUsd) -> String {
+    format!("${}", amount.decimal())
 }
 
 fn wrong(what: String) -> Failure {

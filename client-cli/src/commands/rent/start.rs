@@ -44,7 +44,10 @@ pub(super) async fn finish(
 pub(crate) async fn watch_start(context: &Context, held: &Held) -> Result<Exit, Failure> {
     let mut interrupts = signal(SignalKind::interrupt())
         .map_err(|error| Failure::new(Code::Bug, format!("no signals: {error}")))?;
-    let stages = RefCell::new(Stages::begin(&context.printer));
+    let stages = RefCell::new(Stages::begin(
+        &context.printer,
+        held.view.started_at.is_some(),
+    ));
     let (outcome, took) = {
         let following = follow(context, held, Until::Started, |view| {
             stages.borrow_mut().show(view)

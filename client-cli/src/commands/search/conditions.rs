@@ -2,7 +2,7 @@
 //!
 //! Must not ask anybody anything: what was typed becomes a filter here, or a failure that says where.
 
-use crate::amounts::{in_gigabytes, parse_gigabytes};
+use crate::amounts::{in_gigabytes, parse_gigabytes, shortened};
 use crate::failure::{Code, Failure};
 use protocol::filter::{Comparison, Field, Filter, ParseError, ParseProblem, Term, ValueProblem};
 use protocol::units::{Bytes, PricePerHour};
@@ -71,6 +71,25 @@ impl FilterArgs {
             .map(|condition| condition.term)
             .collect();
         Filter::of(terms).map_err(|problem| Failure::new(Code::BadExpression, problem.to_string()))
+    }
+
+    /// The words that are read as these conditions.
+    pub(crate) fn words(&self) -> Vec<String> {
+        let mut words = self.expression.clone();
+        let mut flag = |name: &str, value: Option<String>| {
+            words.extend(value.into_iter().flat_map(|value| [name.to_owned(), value]));
+        };
+        flag("--gpu", (!self.gpu.is_empty()).then(|| self.gpu.join(",")));
+        flag("--gpus", self.gpus.map(|number| number.to_string()));
+        flag("--min-vram", self.min_vram.clone());
+        flag("--min-cpus", self.min_cpus.clone());
+        flag("--min-ram", self.min_ram.clone());
+        flag("--min-cuda", self.min_cuda.clone());
+        let price = self.max_price.map(|price| price.amount().decimal());
+        flag("--max-price", price.map(|price| shortened(&price)));
+        flag("--disk", self.disk.map(in_gigabytes));
+        flag("--host", self.host.clone());
+        words
     }
 
     /// Every condition in the order of the flags, then the expression, then the disk.
@@ -151,15 +170,6 @@ fn condition(label: String, term: Result<Term, ValueProblem>) -> Result<Conditio
     match term {
         Ok(term) => Ok(Condition { label, term }),
         Err(problem) => Err(Failure::new(Code::BadValue, format!("{label}: {problem}"))),
-    }
-}
-
-/// A decimal amount without the zeros that say nothing.
-fn shortened(value: &str) -> &str {
-    match value.split_once('.') {
-        Some((whole, zeros)) if zeros.bytes().all(|byte| byte == b'0') => whole,
-        Some(_) => value.trim_end_matches('0'),
-        None => value,
     }
 }
 
@@ -284,14 +294,33 @@ mod tests {
     }
 
     #[test]
-    fn amounts_are_labelled_as_they_were_meant() {
-        for (amount, label) in [
-            ("10.000000", "10"),
-            ("0.400000", "0.4"),
-            ("100", "100"),
-            ("0.5", "0.5"),
-        ] {
-            assert_eq!(shortened(amount), label);
-        }
+    fn what_was_typed_can_be_typed_again() {
+        let words = [
+            "--gpu",
+            "rtx4090,h100",
+            "--gpus",
+            "2",
+            "--min-vram",
+            "24",
+            "--min-cpus",
+            "4",
+            "--min-ram",
+            "16",
+            "--min-cuda",
+            "12.4",
+            "--max-price",
+            "0.4",
+            "--disk",
+            "60",
+            "--host",
+            "h-7k3f",
+            "has_avx=true",
+        ];
+        let args = typed(&words);
+        let again = args.words();
+        let again: Vec<&str> = again.iter().map(String::as_str).collect();
+        assert_eq!(typed(&again), args);
+        assert_eq!(again.first(), Some(&"has_avx=true"));
+        assert!(typed(&[]).words().is_empty());
     }
 }

@@ -34,8 +34,10 @@ pub(crate) struct Finding {
     pub candidates: Vec<Candidate>,
     /// How many match; those beyond the answers are counted once for each broker that lists them.
     pub matching: u32,
-    /// How many there are, counted once for each broker that lists them.
+    /// How many can be leased now; those beyond the answers are counted once for each broker that lists them.
     pub of: u32,
+    /// How many more there are that somebody has.
+    pub rented: u32,
     /// When nothing matched: what each condition did.
     pub eliminated: Vec<Elimination>,
     /// When nothing matched: the nearest offer, and which conditions it fails.
@@ -84,6 +86,7 @@ impl<'a> Merger<'a> {
         self.answers += 1;
         self.finding.matching = self.finding.matching.saturating_add(found.matching);
         self.finding.of = self.finding.of.saturating_add(found.of);
+        self.finding.rented = self.finding.rented.saturating_add(found.rented);
         for signed in &found.offers {
             self.shown += 1;
             match self.checked(broker, signed) {
@@ -171,6 +174,7 @@ impl<'a> Merger<'a> {
         let different = u32::try_from(self.offers.len()).unwrap_or(u32::MAX);
         let seen_again = self.shown.saturating_sub(different);
         finding.matching = finding.matching.saturating_sub(seen_again).max(different);
+        finding.of = finding.of.saturating_sub(seen_again).max(finding.matching);
         let mut offers: Vec<(Candidate, Facts)> = self.offers.into_values().collect();
         offers.sort_by(|left, right| compare(self.sort, self.disk, &left.1, &right.1));
         finding.candidates = offers
@@ -248,8 +252,24 @@ mod tests {
         assert_eq!(prices(&finding), [200_000, 250_000]);
         assert_eq!(finding.candidates[0].brokers, [ONE, TWO]);
         assert_eq!(finding.candidates[1].brokers, [ONE]);
-        assert_eq!((finding.matching, finding.of), (2, 9));
+        // Five and four, of which one is the same.
+        assert_eq!((finding.matching, finding.of), (2, 8));
         assert!(finding.warnings.is_empty());
+    }
+
+    #[test]
+    fn one_offer_of_two_brokers_is_one_of_one() {
+        let query = search("");
+        let mut merger = Merger::new(&query);
+        for broker in [ONE, TWO] {
+            let answer = Found {
+                rented: 2,
+                ..found(vec![offers::signed(1, 1, 300_000)], 1, 1)
+            };
+            merger.add(broker, &answer);
+        }
+        let finding = merger.finish();
+        assert_eq!((finding.matching, finding.of, finding.rented), (1, 1, 4));
     }
 
     #[test]

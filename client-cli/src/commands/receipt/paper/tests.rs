@@ -89,7 +89,33 @@ fn an_honest_receipt_is_read_from_its_file() {
     assert_eq!(json["final"], true);
     let lines = paper.lines();
     let total = lines.iter().find(|(label, _)| label == "Total").unwrap();
-    assert_eq!(total.1, "$0.610416 of at most $5.00");
+    assert_eq!(total.1, "$0.610416 of at most $5.000000");
+}
+
+#[test]
+fn every_line_can_be_done_again_by_hand() {
+    let mut short = receipt();
+    // 4.694 s × 400 000 / 3600 s = 521.5; 50 GB × 100 000 × 4.694 / 2 592 000 = 9.05; both rounded down.
+    short.usage.running = Millis(4_694);
+    short.usage.stored = Millis(4_694);
+    short.meters.running = Millis(4_694);
+    short.amounts.compute = MicroUsd(521);
+    short.amounts.storage = MicroUsd(9);
+    // A tenth of 530 and the rest.
+    (short.total, short.fee, short.host_share) = (MicroUsd(530), MicroUsd(53), MicroUsd(477));
+    let shown = |receipt: Receipt, label: &str| {
+        let lines = Paper::of(&sign(receipt)).unwrap().lines();
+        lines.into_iter().find(|(l, _)| l == label).unwrap().1
+    };
+    let compute = "4.694 s × $0.40/h = $0.000521";
+    assert_eq!(shown(short.clone(), "Compute"), compute);
+    let disk = "4.694 s × 50 GB × $0.10/GB-month = $0.000009";
+    assert_eq!(shown(short.clone(), "Disk"), disk);
+    let total = "$0.000530 of at most $5.000000";
+    assert_eq!(shown(short.clone(), "Total"), total);
+    assert!(shown(short, "Of it").starts_with("$0.000053 to the broker (10.00 %), $0.000477 to"));
+    let long = "5400.000 s (1h 30m) × $0.40/h = $0.600000";
+    assert_eq!(shown(receipt(), "Compute"), long);
 }
 
 #[test]
