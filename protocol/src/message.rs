@@ -184,12 +184,14 @@ pub struct Found {
     pub offers: List<Signed<Offer>, FOUND_MAX>,
     /// How many match in all.
     pub matching: u32,
-    /// How many the broker has.
+    /// How many the broker has that can be leased now.
     pub of: u32,
     /// When nothing matched: what each term did.
     pub eliminated: List<Elimination, 32>,
     /// When nothing matched: the offer that fails the fewest terms, cheapest first.
     pub nearest: Option<Signed<Offer>>,
+    /// How many more there are that nobody can have now, because a lease has them; whatever was asked for.
+    pub rented: u32,
 }
 
 /// Why a broker refuses.

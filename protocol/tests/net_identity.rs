@@ -181,3 +181,16 @@ fn the_secret_is_not_printed() {
     let hex: String = secret.iter().map(|byte| format!("{byte:02x}")).collect();
     assert!(!printed.contains(&hex));
 }
+
+#[test]
+fn whoever_has_a_key_leaves_no_core_dump() {
+    let (_root, path) = home();
+    Identity::create(&path).unwrap();
+    Identity::load(&path).unwrap();
+    let limits = rustix::process::getrlimit(rustix::process::Resource::Core);
+    assert_eq!((limits.current, limits.maximum), (Some(0), Some(0)));
+    assert_eq!(
+        rustix::process::dumpable_behavior().unwrap(),
+        rustix::process::DumpableBehavior::NotDumpable
+    );
+}

@@ -266,6 +266,7 @@ pub(crate) fn found() -> Found {
             cheapest: Some(MicroUsd(318_000)),
         }]),
         nearest: Some(signed(cpu_offer())),
+        rented: 7,
     }
 }
 
