@@ -22,6 +22,7 @@ use protocol::message::{
     self, Announcement, BrokerInfo, BrokerReply, BrokerRequest, LeaseScope, Rejection, WATCH_MAX,
 };
 use protocol::net::Multiaddr;
+use protocol::order::Order;
 use protocol::signed::{ANYONE, Signed, Statement, Verified};
 use protocol::units::{BasisPoints, Seconds};
 use std::sync::Arc;
@@ -78,7 +79,7 @@ impl Api {
             }
             BrokerRequest::Order(order) => {
                 let order = self.effect(peer, &order)?;
-                self.command(Command::Order(Box::new(order))).await
+                self.order(order).await
             }
             BrokerRequest::Command(command) => {
                 let command = self.effect(peer, &command)?;
@@ -142,9 +143,22 @@ impl Api {
     async fn command(&self, command: Command) -> Reply {
         Ok(match self.market.command(command).await? {
             Answer::Lease(view) => BrokerReply::Lease(self.reachable(view)),
-            Answer::Deposited(balance) => BrokerReply::Balance(balance),
+            Answer::Deposited(balance) | Answer::DepositedBefore(balance) => {
+                BrokerReply::Balance(balance)
+            }
             Answer::Noted => BrokerReply::Noted,
         })
+    }
+
+    async fn order(&self, order: Verified<Order>) -> Reply {
+        let (id, offer) = (order.body().id, order.body().offer);
+        let renter = RenterId::from(order.signer());
+        let outcome = self.command(Command::Order(Box::new(order))).await;
+        if let Err(rejection) = &outcome {
+            let reason = refusals::label(rejection);
+            tracing::info!(order = %id, %offer, renter = %renter.short(), reason, "order refused: {rejection}");
+        }
+        outcome
     }
 
     async fn leases(&self, peer: PublicKey, scope: LeaseScope) -> Reply {

@@ -32,9 +32,10 @@ pub fn run(arguments: Arguments) -> ExitCode {
     let printer = Printer::new(arguments.json);
     let place = Place {
         folder: Folder::new(arguments.data),
-        printer,
+        printer: printer.clone(),
     };
-    match dispatch(arguments.command, &place) {
+    let done = dispatch(arguments.command, &place);
+    match done.and_then(|exit| printer.finish().map(|()| exit)) {
         Ok(exit) => exit.into(),
         Err(failure) => {
             printer.failure(&failure);

@@ -7,8 +7,10 @@
 //! A commit that fails ends the thread with an error and nothing of its batch is answered; the process has
 //! to end too, since memory is then ahead of the disk. Must not decide about leases or money.
 
+mod course;
 mod handle;
 mod input;
+mod reasons;
 mod worker;
 
 pub use crate::core::overview::{AccountRow, Counts, HostRow};
@@ -19,6 +21,7 @@ use crate::core::book::{Book, BookLimits};
 use crate::core::desk::{Desk, DeskSetup};
 use crate::core::market::Market;
 use crate::core::settings::MarketSettings;
+use crate::metrics::Happenings;
 use crate::store::{Store, StoreError};
 use ed25519_dalek::SigningKey;
 use protocol::ids::{HostId, LeaseId, RenterId};
@@ -83,6 +86,7 @@ pub struct MarketSetup {
 pub struct MarketThread {
     handle: MarketHandle,
     notices: broadcast::Sender<Notice>,
+    happenings: Happenings,
     ended: oneshot::Receiver<Result<(), MarketError>>,
     _thread: JoinHandle<()>,
 }
@@ -114,7 +118,9 @@ impl MarketThread {
                 key,
             },
         );
-        let worker = worker::Worker::new(desk, store, clock, now, notices.clone());
+        let happenings = Happenings::new();
+        let course = course::Course::new(desk.market(), happenings.clone());
+        let worker = worker::Worker::new(desk, store, course, clock, now, notices.clone());
         let run = move || {
             // Nobody waits for the end of a thread that outlived its owner.
             let _ = end.send(worker.run(inputs));
@@ -126,6 +132,7 @@ impl MarketThread {
         Ok(Self {
             handle: MarketHandle::new(sender),
             notices,
+            happenings,
             ended,
             _thread: thread,
         })
@@ -141,6 +148,12 @@ impl MarketThread {
     #[must_use]
     pub fn notices(&self) -> broadcast::Receiver<Notice> {
         self.notices.subscribe()
+    }
+
+    /// What it counts.
+    #[must_use]
+    pub const fn happenings(&self) -> &Happenings {
+        &self.happenings
     }
 
     /// Waits until the thread has ended. May be dropped and called again; not after it returned.

@@ -2,10 +2,12 @@
 //!
 //! No label holds an id, or anything else that a stranger could choose: each has a closed list of values.
 
+mod happenings;
 mod market;
 mod network;
 mod process;
 
+pub use happenings::Happenings;
 pub use market::MarketNumbers;
 
 use crate::api::refusals;
@@ -38,6 +40,7 @@ pub struct Metrics {
     goals: Family<Label, Counter>,
     net: NetMetrics,
     market: MarketMetrics,
+    happenings: Happenings,
     process: ProcessMetrics,
 }
 
@@ -45,6 +48,12 @@ impl Metrics {
     /// Counters at zero.
     #[must_use]
     pub fn new() -> Self {
+        Self::of(Happenings::new())
+    }
+
+    /// Counters at zero, beside those of a market.
+    #[must_use]
+    pub fn of(happenings: Happenings) -> Self {
         let mut metrics = Self {
             registry: Registry::default(),
             requests: Family::default(),
@@ -54,12 +63,14 @@ impl Metrics {
             goals: Family::default(),
             net: NetMetrics::default(),
             market: MarketMetrics::default(),
+            happenings,
             process: ProcessMetrics::default(),
         };
         let mut registry = Registry::default();
         metrics.register(&mut registry);
         metrics.net.register(&mut registry);
         metrics.market.register(&mut registry);
+        metrics.happenings.register(&mut registry);
         metrics.process.register(&mut registry);
         metrics.registry = registry;
         metrics

@@ -1,16 +1,21 @@
 //! Where a command's words go: data to stdout, talk and failures to stderr, as text or as JSON.
 //!
-//! Must not decide what is said. A reader that has gone away (a closed pipe) is not a failure.
+//! Must not decide what is said. A reader that has gone away (a closed pipe) is not a failure; an answer
+//! that cannot be written for another reason (a full disk) is one, and the command says so at its end.
 
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure};
 use serde::Serialize;
-use std::io::Write;
+use std::cell::RefCell;
+use std::io::{self, Write};
+use std::rc::Rc;
 use unicode_width::UnicodeWidthStr;
 
 /// Writes what a command has to say.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Printer {
     json: bool,
+    /// Why data was lost, once some was.
+    lost: Rc<RefCell<Option<io::Error>>>,
 }
 
 /// Which side a column's text stands at.
@@ -25,23 +30,43 @@ pub enum Align {
 impl Printer {
     /// For people, or for programs.
     #[must_use]
-    pub const fn new(json: bool) -> Self {
-        Self { json }
+    pub fn new(json: bool) -> Self {
+        Self {
+            json,
+            lost: Rc::default(),
+        }
     }
 
     /// Whether JSON was asked for.
     #[must_use]
-    pub const fn is_json(self) -> bool {
+    pub const fn is_json(&self) -> bool {
         self.json
     }
 
     /// One line of data, for people.
-    pub fn line(self, text: &str) {
-        let _ = writeln!(anstream::stdout(), "{text}");
+    pub fn line(&self, text: &str) {
+        let mut out = anstream::stdout();
+        if let Err(error) = writeln!(out, "{text}").and_then(|()| out.flush())
+            && error.kind() != io::ErrorKind::BrokenPipe
+        {
+            self.lost.borrow_mut().get_or_insert(error);
+        }
+    }
+
+    /// Whether every answer was written.
+    ///
+    /// # Errors
+    /// The failure that the command ends with, when data was lost.
+    pub fn finish(&self) -> Result<(), Failure> {
+        self.lost.borrow_mut().take().map_or(Ok(()), |error| {
+            let what = format!("the answer could not be written: {error}");
+            Err(Failure::new(Exit::Failed, what)
+                .help("what the command did is done; see where its output goes"))
+        })
     }
 
     /// One JSON document of data.
-    pub fn document<T: Serialize>(self, value: &T) {
+    pub fn document<T: Serialize>(&self, value: &T) {
         match serde_json::to_string_pretty(value) {
             Ok(text) => self.line(&text),
             Err(error) => self.note(&format!("the answer has no JSON form: {error}")),
@@ -49,19 +74,19 @@ impl Printer {
     }
 
     /// Something beside the data.
-    pub fn note(self, text: &str) {
+    pub fn note(&self, text: &str) {
         let _ = writeln!(anstream::stderr(), "{text}");
     }
 
     /// Rows under headings.
-    pub fn table(self, columns: &[(&str, Align)], rows: &[Vec<String>]) {
+    pub fn table(&self, columns: &[(&str, Align)], rows: &[Vec<String>]) {
         for line in table(columns, rows) {
             self.line(&line);
         }
     }
 
     /// Why a command failed and what to do.
-    pub fn failure(self, failure: &Failure) {
+    pub fn failure(&self, failure: &Failure) {
         if self.json {
             let object = serde_json::json!({
                 "title": failure.what,

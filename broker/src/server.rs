@@ -143,7 +143,8 @@ impl Server {
         let (limits, clock) = (options.config.limits, options.clock.clone());
         let started_at = clock.now();
         let stop = CancellationToken::new();
-        let (metrics, market) = (Arc::new(Metrics::new()), thread.handle());
+        let metrics = Arc::new(Metrics::of(thread.happenings().clone()));
+        let market = thread.handle();
         metrics.set_started(started_at.0 / 1000);
         let (watches, watch_list) = WatchList::new(thread.notices());
         let (goals, pusher) = {

@@ -6,7 +6,7 @@ use super::wire::{
 use crate::api::Api;
 use crate::core::command::{Answer, Command};
 use crate::market;
-use protocol::ids::HostId;
+use protocol::ids::{DepositId, HostId};
 use protocol::lease::LeaseView;
 use protocol::message::{LeaseScope, Rejection};
 use protocol::net::Node;
@@ -40,7 +40,7 @@ impl AdminDesk {
     async fn answer(&self, request: AdminRequest) -> Result<AdminReply, Rejection> {
         Ok(match request {
             AdminRequest::Status => AdminReply::Status(Box::new(self.status().await?)),
-            AdminRequest::Deposit(deposit) => AdminReply::Deposited(self.deposit(deposit).await?),
+            AdminRequest::Deposit(deposit) => self.deposit(deposit).await?,
             AdminRequest::Accounts => AdminReply::Accounts(self.accounts().await?),
             AdminRequest::Hosts => AdminReply::Hosts(self.hosts().await?),
             AdminRequest::Leases { all } => {
@@ -85,7 +85,7 @@ impl AdminDesk {
         })
     }
 
-    async fn deposit(&self, deposit: Deposit) -> Result<Deposited, Rejection> {
+    async fn deposit(&self, deposit: Deposit) -> Result<AdminReply, Rejection> {
         let Deposit {
             id,
             renter,
@@ -98,17 +98,37 @@ impl AdminDesk {
             amount,
             memo,
         };
-        let available = match self.api.market.command(command).await? {
-            Answer::Deposited(balance) => balance.available,
-            Answer::Lease(_) | Answer::Noted => MicroUsd::ZERO,
+        let (credited, available) = match self.api.market.command(command).await {
+            Ok(Answer::Deposited(balance)) => (true, balance.available),
+            Ok(Answer::DepositedBefore(balance)) => (false, balance.available),
+            Ok(Answer::Lease(_) | Answer::Noted) => (false, MicroUsd::ZERO),
+            Err(Rejection::IdReused) => return Ok(self.other_deposit(id).await?),
+            Err(rejection) => return Err(rejection),
         };
-        tracing::info!(%id, renter = %renter.short(), %amount, "deposit is on the books");
-        Ok(Deposited {
+        if credited {
+            tracing::info!(%id, renter = %renter.short(), %amount, "deposit is on the books");
+        }
+        Ok(AdminReply::Deposited(Deposited {
             id,
             renter,
             amount,
+            credited,
             available,
-        })
+        }))
+    }
+
+    /// What an id was used for that cannot be used again.
+    async fn other_deposit(&self, id: DepositId) -> Result<AdminReply, Rejection> {
+        let (renter, amount) = self
+            .api
+            .market
+            .deposit(id)
+            .await?
+            .ok_or(Rejection::IdReused)?;
+        Ok(AdminReply::Refused(format!(
+            "the deposit {id} is on the books already: {amount} to {renter}; nothing was credited now. \
+             For another deposit leave --id out"
+        )))
     }
 
     async fn accounts(&self) -> Result<Vec<AccountRow>, Rejection> {

@@ -123,6 +123,8 @@ pub struct Deposited {
     /// How much was asked to be credited.
     #[serde(with = "shown::usd", rename = "amount_usd")]
     pub amount: MicroUsd,
+    /// Whether this credited it; false when a deposit of that id had done so before.
+    pub credited: bool,
     /// What the renter can spend now.
     #[serde(with = "shown::usd", rename = "available_usd")]
     pub available: MicroUsd,

@@ -34,7 +34,10 @@ pub(super) fn deposit(place: &Place, typed: args::Deposit) -> Result<Exit, Failu
         amount: typed.amount,
         memo,
     };
-    let again = format!("deposit {} {} --id {id}", typed.renter, typed.amount);
+    // Without the sign of dollars, which a shell would take for a variable's.
+    let shown = typed.amount.to_string();
+    let bare = shown.trim_start_matches('$');
+    let again = format!("deposit {} {bare} --id {id}", typed.renter);
     // When there is no answer it may be on the books: the same id makes a repeat harmless.
     let unanswered = |failure: Failure| {
         let Some(help) = failure
@@ -59,6 +62,13 @@ pub(super) fn deposit(place: &Place, typed: args::Deposit) -> Result<Exit, Failu
         place
             .printer
             .document(&serde_json::json!({ "schema": "feira.deposit/1", "deposit": deposited }));
+        return Ok(Exit::Done);
+    }
+    if !deposited.credited {
+        place.printer.line(&format!(
+            "nothing credited: {} were credited to {} with this id before; {} available",
+            deposited.amount, deposited.renter, deposited.available
+        ));
         return Ok(Exit::Done);
     }
     place.printer.line(&format!(

@@ -51,4 +51,6 @@ pub enum Answer {
     Deposited(Balance),
     /// Heard.
     Noted,
+    /// The renter's money; that deposit is in it since its id was used first, and nothing changed.
+    DepositedBefore(Balance),
 }

@@ -48,6 +48,7 @@ pub(super) struct Decision {
 pub(super) enum Reply {
     Lease(LeaseId),
     Deposited(RenterId),
+    DepositedBefore(RenterId),
     Noted,
 }
 
@@ -178,6 +179,12 @@ impl Desk {
         self.book.announce(now, host, offers, addresses).map(|_| ())
     }
 
+    /// When a host announced anything last, if it did and is still there.
+    #[must_use]
+    pub fn heard_at(&self, host: HostId) -> Option<Timestamp> {
+        self.book.heard_at(host)
+    }
+
     /// Withdraws all offers of a host that is not connected any more.
     pub fn withdraw(&mut self, host: HostId) {
         self.book.withdraw(host);
@@ -301,6 +308,7 @@ impl Desk {
         match reply {
             Reply::Lease(lease) => self.view(now, lease).map(Box::new).map(Answer::Lease),
             Reply::Deposited(renter) => Ok(Answer::Deposited(self.balance(renter))),
+            Reply::DepositedBefore(renter) => Ok(Answer::DepositedBefore(self.balance(renter))),
             Reply::Noted => Ok(Answer::Noted),
         }
     }

@@ -35,6 +35,8 @@ struct Index {
     names: BTreeMap<(RenterId, LeaseName), LeaseId>,
     /// Who has what now.
     resources: BTreeMap<(HostId, ResourceName), LeaseId>,
+    /// Leases that have anything now.
+    holders: BTreeSet<LeaseId>,
     /// All leases of a party by the broker's number.
     all: BTreeMap<PublicKey, BTreeMap<u64, LeaseId>>,
     /// Leases of a party that are not over, by the broker's number.
@@ -155,6 +157,12 @@ impl Market {
         &self.ledger
     }
 
+    /// What was credited, and to whom, under that id.
+    #[must_use]
+    pub fn deposit(&self, id: &DepositId) -> Option<(RenterId, MicroUsd)> {
+        self.deposits.get(id).copied()
+    }
+
     /// A lease.
     #[must_use]
     pub fn lease(&self, id: LeaseId) -> Option<&Lease> {
@@ -200,6 +208,12 @@ impl Market {
     #[must_use]
     pub fn holder(&self, host: HostId, resource: &ResourceName) -> Option<LeaseId> {
         self.index.resources.get(&(host, resource.clone())).copied()
+    }
+
+    /// How many leases have a resource now: so many offers are not there for anybody else.
+    #[must_use]
+    pub fn holders(&self) -> usize {
+        self.index.holders.len()
     }
 
     /// The open lease of that name.
@@ -282,6 +296,11 @@ impl Index {
                 lease.id,
                 lease.state.holds_resources(),
             );
+        }
+        if lease.state.holds_resources() {
+            self.holders.insert(lease.id);
+        } else {
+            self.holders.remove(&lease.id);
         }
         let live = !lease.state.is_closed();
         for party in parties(lease) {

@@ -260,7 +260,10 @@ fn check_values(order: &Order) -> Result<(), Rejection> {
         return Err(bad_value("name", "letters, digits and hyphens are wanted"));
     }
     if is_reserved_name(&order.name) {
-        return Err(bad_value("name", "it could be taken for an id or a command"));
+        return Err(bad_value(
+            "name",
+            "it could be taken for an id or a command",
+        ));
     }
     if order.budget <= MicroUsd::ZERO {
         return Err(bad_value("budget", "it must be more than nothing"));

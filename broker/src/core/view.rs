@@ -22,8 +22,12 @@ impl Desk {
     /// Which offers match.
     #[must_use]
     pub fn search(&self, now: Timestamp, search: &Search) -> Found {
-        self.book
-            .search(search, now, |listing| self.is_free(listing))
+        let found = self
+            .book
+            .search(search, now, |listing| self.is_free(listing));
+        // A host takes a leased offer out of its list, so the book alone does not know.
+        let rented = u32::try_from(self.market.holders()).unwrap_or(u32::MAX);
+        Found { rented, ..found }
     }
 
     /// A lease, whoever asks.

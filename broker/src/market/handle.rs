@@ -5,11 +5,12 @@ use crate::core::overview::{AccountRow, Counts, HostRow};
 use crate::market::input::{Announced, Input, Reply};
 use crate::store::LedgerReport;
 use protocol::bounded::{List, Text};
-use protocol::ids::{HostId, LeaseId, PublicKey, RenterId};
+use protocol::ids::{DepositId, HostId, LeaseId, PublicKey, RenterId};
 use protocol::lease::{Goal, LeaseView, Progress};
 use protocol::message::{Found, LeaseScope, Rejection, Search};
 use protocol::offer::Offer;
 use protocol::signed::{Signed, Verified};
+use protocol::units::MicroUsd;
 use protocol::usage::{AccountStatement, Balance, Earnings, Receipt};
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
@@ -177,6 +178,14 @@ impl MarketHandle {
     /// Only busy or shutting down.
     pub async fn all_leases(&self, scope: LeaseScope) -> Asked<Vec<LeaseView>> {
         self.ask(|reply| Input::AllLeases(scope, reply)).await
+    }
+
+    /// What was credited, and to whom, under that id.
+    ///
+    /// # Errors
+    /// Only busy or shutting down.
+    pub async fn deposit(&self, id: DepositId) -> Asked<Option<(RenterId, MicroUsd)>> {
+        self.ask(|reply| Input::Deposit(id, reply)).await
     }
 
     /// Compares the balances in memory with the entries on disk.

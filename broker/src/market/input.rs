@@ -4,11 +4,12 @@ use crate::core::command::{Answer, Command};
 use crate::core::overview::{AccountRow, Counts, HostRow};
 use crate::store::LedgerReport;
 use protocol::bounded::{List, Text};
-use protocol::ids::{HostId, LeaseId, PublicKey, RenterId};
+use protocol::ids::{DepositId, HostId, LeaseId, PublicKey, RenterId};
 use protocol::lease::{Goal, LeaseView, Progress};
 use protocol::message::{Found, LeaseScope, Rejection, Search};
 use protocol::offer::Offer;
 use protocol::signed::{Signed, Verified};
+use protocol::units::MicroUsd;
 use protocol::usage::{AccountStatement, Balance, Earnings, Receipt};
 use tokio::sync::oneshot;
 
@@ -49,6 +50,7 @@ pub(super) enum Input {
     Hosts(Reply<Vec<HostRow>>),
     Accounts(Reply<Vec<AccountRow>>),
     AllLeases(LeaseScope, Reply<Vec<LeaseView>>),
+    Deposit(DepositId, Reply<Option<(RenterId, MicroUsd)>>),
     Ledger(Reply<LedgerReport>),
     // The end.
     Shutdown(Reply<()>),

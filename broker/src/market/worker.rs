@@ -2,6 +2,7 @@
 
 use crate::clock::Clock;
 use crate::core::desk::Desk;
+use crate::market::course::Course;
 use crate::market::input::{Announced, Input, Reply};
 use crate::market::{MarketError, Notice};
 use crate::store::{Store, StoreError};
@@ -26,6 +27,7 @@ type Answer = Box<dyn FnOnce() + Send>;
 pub(super) struct Worker {
     desk: Desk,
     store: Store,
+    course: Course,
     clock: Clock,
     now: Timestamp,
     notices: broadcast::Sender<Notice>,
@@ -37,6 +39,7 @@ impl Worker {
     pub(super) const fn new(
         desk: Desk,
         store: Store,
+        course: Course,
         clock: Clock,
         now: Timestamp,
         notices: broadcast::Sender<Notice>,
@@ -44,6 +47,7 @@ impl Worker {
         Self {
             desk,
             store,
+            course,
             clock,
             now,
             notices,
@@ -95,9 +99,16 @@ impl Worker {
     fn tick(&mut self) -> Result<(), StoreError> {
         self.read_clock();
         let Self {
-            desk, store, now, ..
+            desk,
+            store,
+            course,
+            now,
+            ..
         } = self;
-        desk.tick(*now, &mut |event| store.append(event))
+        desk.tick(*now, &mut |event| {
+            course.note(event);
+            store.append(event)
+        })
     }
 
     fn handle(&mut self, batch: &mut Vec<Input>) -> Result<(), StoreError> {
@@ -123,6 +134,7 @@ impl Worker {
         for answer in self.answers.drain(..) {
             answer();
         }
+        self.course.tell(self.desk.market());
         for change in self.desk.take_changes() {
             let crate::core::desk::Change {
                 lease,
@@ -160,8 +172,16 @@ impl Worker {
         let now = self.now;
         match input {
             Input::Command(command, reply) => {
-                let Self { desk, store, .. } = self;
-                let answer = desk.handle(now, command, &mut |event| store.append(event))?;
+                let Self {
+                    desk,
+                    store,
+                    course,
+                    ..
+                } = self;
+                let answer = desk.handle(now, command, &mut |event| {
+                    course.note(event);
+                    store.append(event)
+                })?;
                 self.answer(reply, answer);
             }
             Input::Announce(announced, reply) => self.announce(announced, reply),
@@ -188,6 +208,7 @@ impl Worker {
             | Input::Receipt(..)
             | Input::Counts(..)
             | Input::Hosts(..)
+            | Input::Deposit(..)
             | Input::Accounts(..)
             | Input::AllLeases(..) => self.read(input),
         }
@@ -209,6 +230,7 @@ impl Worker {
             Input::Earnings(host, reply) => later(reply, Ok(desk.earnings(host))),
             Input::Receipt(party, lease, reply) => later(reply, desk.receipt(now, party, lease)),
             Input::Counts(reply) => later(reply, Ok(desk.counts())),
+            Input::Deposit(id, reply) => later(reply, Ok(desk.market().deposit(&id))),
             Input::Hosts(reply) => later(reply, Ok(desk.hosts(now))),
             Input::Accounts(reply) => later(reply, Ok(desk.accounts())),
             Input::AllLeases(scope, reply) => later(reply, Ok(desk.all_leases(now, scope))),
@@ -231,7 +253,11 @@ impl Worker {
             offers,
             addresses,
         } = announced;
+        let heard_before = self.desk.heard_at(host);
         let taken = self.desk.announce(self.now, host, offers, addresses);
+        if let (Some(before), Ok(())) = (heard_before, &taken) {
+            self.course.happenings().heard_after(self.now.since(before));
+        }
         self.answer(reply, taken.map_err(Rejection::from));
     }
 

@@ -6,13 +6,15 @@ use crate::admin::shown::local;
 use crate::admin::wire::{AdminReply, AdminRequest, Status};
 use crate::clock::Clock;
 use crate::commands::Place;
-use crate::config::Config;
+use crate::config::{Config, MetricsAddress};
+use crate::health::PageError;
 use crate::ports::check_free;
 use crate::printer::counted;
 use crate::store;
 use protocol::ids::BrokerId;
 use protocol::net::{Identity, Multiaddr};
 use protocol::units::{Bytes, Timestamp};
+use std::net::TcpListener;
 
 /// Below this the journal may not last for long.
 const DISK_FREE_MIN: Bytes = Bytes(1_000_000_000);
@@ -159,16 +161,22 @@ fn ports(config: &Config, is_running: bool) -> Option<Check> {
     if is_running {
         return None;
     }
-    Some(match check_free(&config.listen) {
-        Ok(()) => Check::ok("ports", "free"),
-        Err(taken) => {
-            let fix = format!(
-                "stop the program that has it (ss -lnp | grep {}), or change `listen`",
-                taken.port
-            );
-            Check::fail("ports", taken.to_string(), fix)
-        }
-    })
+    let taken = |what: String, port: u16, setting: &str| {
+        let fix =
+            format!("stop the program that has it (ss -lnp | grep {port}), or change `{setting}`");
+        Check::fail("ports", what, fix)
+    };
+    if let Err(error) = check_free(&config.listen) {
+        return Some(taken(error.to_string(), error.port, "listen"));
+    }
+    // The usual one gives way by itself when it is taken.
+    if let MetricsAddress::At(address) = config.metrics
+        && let Err(source) = TcpListener::bind(address)
+    {
+        let error = PageError { address, source };
+        return Some(taken(error.to_string(), address.port(), "metrics"));
+    }
+    Some(Check::ok("ports", "free, that of the metrics page too"))
 }
 
 fn running(place: &Place) -> Result<Status, Check> {
