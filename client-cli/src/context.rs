@@ -74,6 +74,13 @@ impl Context {
         self.session.get_or_try_init(start).await
     }
 
+    /// Uses a session that is there already.
+    pub(crate) async fn keep(&self, session: Session) {
+        if self.session.get().is_none() {
+            self.session.get_or_init(|| async { session }).await;
+        }
+    }
+
     /// A session with this broker at least.
     pub(crate) async fn session_with(&self, broker: BrokerId) -> Result<&Session, Failure> {
         match self.near.get().filter(|near| near.broker(broker).is_some()) {

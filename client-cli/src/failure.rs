@@ -53,7 +53,7 @@ impl Failure {
 
     /// The same failure, ending the program as a shell in the container would have.
     #[must_use]
-    pub(crate) fn as_shell(mut self, code: u8) -> Self {
+    pub(crate) fn ending_as_in_a_shell(mut self, code: u8) -> Self {
         self.exit = Exit::Remote(code);
         self
     }

@@ -8,15 +8,20 @@ use crate::failure::{Code, Failure};
 use crate::printer::Printer;
 use crate::settings::BrokerAddresses;
 use backon::{ExponentialBuilder, Retryable};
+use futures::StreamExt;
 use futures::future::join_all;
+use futures::stream::FuturesUnordered;
 use protocol::ids::BrokerId;
 use protocol::message::{self, BrokerInfo, BrokerReply, BrokerRequest, Rejection};
 use protocol::net::{Identity, Multiaddr, Node, NodeConfig, NodeEvents, RequestError};
 use protocol::units::{Millis, Timestamp};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// How long a broker may take to be connected and to say who it is.
 const CONNECT: Duration = Duration::from_secs(5);
+/// How long brokers that are silent are still waited for when another has answered.
+const LATE: Duration = Duration::from_secs(1);
 /// How long a broker may take to answer.
 const ANSWER: Duration = Duration::from_secs(15);
 /// Tries of one request, the first included.
@@ -96,7 +101,7 @@ impl Session {
         brokers: &[BrokerAddresses],
         printer: &Printer,
     ) -> Result<Self, Failure> {
-        let session = Self::try_all(identity, brokers).await?;
+        let session = Self::connect(identity, brokers, Some(LATE)).await?;
         if session.brokers.is_empty() {
             return Err(none_answers(&session.silent));
         }
@@ -109,22 +114,23 @@ impl Session {
         Ok(session)
     }
 
-    /// As [`Self::start`], also when no broker answers.
+    /// As [`Self::start`], also when no broker answers; each is waited for as long as one is waited for alone.
     pub(crate) async fn try_all(
         identity: &Identity,
         brokers: &[BrokerAddresses],
     ) -> Result<Self, Failure> {
+        Self::connect(identity, brokers, None).await
+    }
+
+    async fn connect(
+        identity: &Identity,
+        brokers: &[BrokerAddresses],
+        late: Option<Duration>,
+    ) -> Result<Self, Failure> {
         let (node, events) = Node::start(identity, NodeConfig::renter())
             .await
             .map_err(|error| Failure::new(Code::NoBrokerAnswers, error.to_string()))?;
-        let greetings = brokers.iter().map(|broker| greet(&node, broker));
-        let (mut answered, mut silent) = (Vec::new(), Vec::new());
-        for greeting in join_all(greetings).await {
-            match greeting {
-                Ok(broker) => answered.push(broker),
-                Err(reason) => silent.push(reason),
-            }
-        }
+        let (answered, silent) = greet_all(&node, brokers, late).await;
         Ok(Self {
             node,
             brokers: answered,
@@ -225,13 +231,56 @@ impl Session {
     }
 }
 
+/// Greets all at once. Those that answer and those that do not, each in configured order; once one has
+/// answered the others have `late`.
+async fn greet_all(
+    node: &Node,
+    brokers: &[BrokerAddresses],
+    late: Option<Duration>,
+) -> (Vec<Broker>, Vec<Silent>) {
+    let mut waiting: FuturesUnordered<_> = brokers
+        .iter()
+        .enumerate()
+        .map(|(index, broker)| async move { (index, greet(node, broker).await) })
+        .collect();
+    let mut heard = BTreeMap::new();
+    while let Some((index, greeting)) = waiting.next().await {
+        let is_first = greeting.is_ok();
+        heard.insert(index, greeting);
+        if is_first && late.is_some() {
+            break;
+        }
+    }
+    let others = async {
+        while let Some((index, greeting)) = waiting.next().await {
+            heard.insert(index, greeting);
+        }
+    };
+    // Whoever is not heard by then is said to be silent below.
+    let _ = tokio::time::timeout(late.unwrap_or(CONNECT), others).await;
+    let (mut answered, mut silent) = (Vec::new(), Vec::new());
+    for (index, broker) in brokers.iter().enumerate() {
+        match heard.remove(&index) {
+            Some(Ok(broker)) => answered.push(broker),
+            Some(Err(reason)) => silent.push(reason),
+            None => silent.push(Silent {
+                id: broker.id,
+                address: first_address(broker),
+                reason: "silent for a second after another answered".to_owned(),
+            }),
+        }
+    }
+    (answered, silent)
+}
+
+fn first_address(broker: &BrokerAddresses) -> String {
+    let first = broker.addresses.first();
+    first.map(ToString::to_string).unwrap_or_default()
+}
+
 /// Connects to a broker and asks who it is.
 async fn greet(node: &Node, broker: &BrokerAddresses) -> Result<Broker, Silent> {
-    let address = broker
-        .addresses
-        .first()
-        .map(ToString::to_string)
-        .unwrap_or_default();
+    let address = first_address(broker);
     let silent = |reason: String| Silent {
         id: broker.id,
         address: address.clone(),

@@ -175,8 +175,19 @@ pub(crate) fn lease_json(held: &Held, now: Timestamp) -> Value {
         "held_usd": view.held.decimal(),
         "budget_usd": view.budget.decimal(),
         "low_balance": view.low_balance,
-        "addresses": view.access.addresses.iter().map(|a| a.as_str()).collect::<Vec<_>>(),
+        "addresses": addresses(view),
     })
+}
+
+/// Each address once, in the order in which the broker has them.
+fn addresses(view: &LeaseView) -> Vec<&str> {
+    let mut once: Vec<&str> = Vec::new();
+    for address in view.access.addresses.iter().map(|a| a.as_str()) {
+        if !once.contains(&address) {
+            once.push(address);
+        }
+    }
+    once
 }
 
 fn gpu_json(gpu: &Gpu) -> Value {

@@ -112,7 +112,12 @@ async fn reach(context: &Context, brokers: &[BrokerAddresses]) -> Vec<Check> {
             )
         });
     }
-    session.close().await;
+    if session.brokers().is_empty() {
+        session.close().await;
+    } else {
+        // The leases are looked at through those that answered, without waiting for the others again.
+        context.keep(session).await;
+    }
     checks
 }
 

@@ -16,6 +16,9 @@ use std::time::Duration;
 /// How long the host may take to say that all is gone; afterwards the lease is still closing.
 const GONE_WITHIN: Duration = Duration::from_secs(30);
 
+/// What takes longer than this is said to be under way.
+const SOON: Duration = Duration::from_millis(100);
+
 /// Runs the command.
 pub(crate) async fn run(context: &Context, arguments: &EndArgs) -> Result<Exit, Failure> {
     let may_go_on = arguments.yes || arguments.dry_run || context.settings.may_ask;
@@ -112,7 +115,18 @@ fn agree(context: &Context, arguments: &EndArgs, leases: &[(Held, Match)]) -> Re
 async fn see_gone(context: &Context, closing: &Held) -> Result<(), Failure> {
     let name = &closing.view.name;
     let gone = follow(context, closing, Until::Gone, |_| ());
-    let now = match tokio::time::timeout(GONE_WITHIN, gone).await {
+    tokio::pin!(gone);
+    let soon = tokio::time::timeout(SOON, &mut gone).await;
+    if soon.is_err() {
+        context.printer.say(&format!(
+            "Ending {name}: its programs are told to stop, and stopped if they do not"
+        ));
+    }
+    let outcome = match soon {
+        Ok(outcome) => Ok(outcome),
+        Err(_) => tokio::time::timeout(GONE_WITHIN, &mut gone).await,
+    };
+    let now = match outcome {
         Ok(now) => now?,
         Err(_) => closing.clone(),
     };

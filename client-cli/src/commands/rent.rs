@@ -21,7 +21,7 @@ use crate::preview::Preview;
 use crate::session::Broker;
 use protocol::bounded::List;
 use protocol::filter::{Direction, Field, SortKey};
-use protocol::message::{BrokerReply, BrokerRequest, Search};
+use protocol::message::{BrokerReply, BrokerRequest, LeaseScope, Search};
 use protocol::order::Order;
 use protocol::usage::Balance;
 use wish::Wish;
@@ -42,6 +42,7 @@ pub(crate) async fn run(context: &Context, arguments: &RentArgs) -> Result<Exit,
     {
         return start::finish(context, placed, arguments.detach).await;
     }
+    check_name(context, arguments).await?;
     let (choice, image) =
         futures::try_join!(choose(context, arguments), image::resolve(&wish.image))?;
     if let Some(unchecked) = &image.unchecked {
@@ -77,6 +78,27 @@ fn wanted(arguments: &RentArgs) -> impl std::fmt::Debug {
         &arguments.env,
     );
     (what, how)
+}
+
+/// A name that an open lease has is said before anything else: with its machine taken by that very lease, the
+/// search would say that there is none.
+async fn check_name(context: &Context, arguments: &RentArgs) -> Result<(), Failure> {
+    let Some(name) = &arguments.name else {
+        return Ok(());
+    };
+    let open = context.leases(LeaseScope::Open).await?;
+    match open.iter().find(|held| held.view.name.as_str() == name) {
+        None => Ok(()),
+        Some(held) => {
+            let what = format!(
+                "you have an open lease of that name: {name} ({})",
+                held.view.id.short()
+            );
+            Err(Failure::new(Code::NameTaken, what)
+                .help(format!("see it: feira show {name}"))
+                .help("or choose another with --name, or leave --name out"))
+        }
+    }
 }
 
 /// What can be rented, best first.

@@ -72,7 +72,7 @@ impl Failure {
                 "see why: feira show {name}      start it: feira resume {name}"
             )),
             TunnelRefusal::CommandUnknown(said) => {
-                Self::new(Code::CommandUnknown, what).as_shell(code_of_a_shell(said))
+                Self::new(Code::CommandUnknown, what).ending_as_in_a_shell(code_of_a_shell(said))
             }
             TunnelRefusal::NoShell => Self::new(Code::CommandUnknown, what),
             TunnelRefusal::BadRequest(_)

@@ -233,6 +233,54 @@ fn a_known_lease_does_not_wait_for_a_broker_that_is_down() -> Test {
 }
 
 #[test]
+fn a_broker_that_is_silent_costs_a_second_once_another_has_answered() -> Test {
+    // Connections are taken by the system, and nobody ever says a word on them.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0")?;
+    let peer = NOBODY.rsplit('/').next().unwrap_or_default();
+    let address = format!(
+        "/ip4/127.0.0.1/tcp/{}/p2p/{peer}",
+        silent.local_addr()?.port()
+    );
+    let broker = Broker::start(1, three())?;
+    let ran = with(&broker, &["ls", "--json", "--broker", &address])?;
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(ran.json()?["items"].as_array().map(Vec::len), Some(3));
+    assert!(
+        ran.errors
+            .contains("silent for a second after another answered"),
+        "{ran:?}"
+    );
+    Ok(())
+}
+
+#[test]
+fn a_name_that_is_taken_is_said_before_the_machine_is_looked_for() -> Test {
+    let script = Script {
+        all_rented: true,
+        ..three()
+    };
+    let broker = Broker::start(1, script)?;
+    let words = [
+        "rent",
+        "gpu=none",
+        "--max-price",
+        "0.50",
+        "--budget",
+        "3",
+        "--image",
+        IMAGE,
+    ];
+    let named = [words.as_slice(), &["--yes", "--name", "calm-heron"]].concat();
+    let ran = with(&broker, &named)?;
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(
+        ran.errors.contains("E0420") && ran.errors.contains("feira show calm-heron"),
+        "{ran:?}"
+    );
+    Ok(())
+}
+
+#[test]
 fn waiting_ends_when_it_has_become_pointless() -> Test {
     let broker = Broker::start(1, three())?;
     let there = with(&broker, &["wait", "calm-heron", "--for", "ready"])?;

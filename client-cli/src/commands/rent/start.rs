@@ -102,7 +102,7 @@ fn not_resumed(held: &Held, problem: &Problem) -> Failure {
 async fn end_now(context: &Context, held: &Held) -> Result<Exit, Failure> {
     command(context, held, LeaseAction::End).await?;
     let what = format!(
-        "interrupted; {} was ended, nothing was billed for starting",
+        "interrupted; {} was ended, nothing is billed",
         held.view.name
     );
     Err(Failure::new(Code::Interrupted, what))
