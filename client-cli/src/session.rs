@@ -3,19 +3,19 @@
 //! It moves requests and answers and knows how to repeat them; it decides nothing about leases. Every request
 //! here may be repeated: reads change nothing, and an order or command sent twice has one effect.
 
-use crate::clock::{self, Stopwatch};
+mod greeting;
+
+use crate::clock;
 use crate::failure::{Code, Failure};
 use crate::printer::Printer;
 use crate::settings::BrokerAddresses;
 use backon::{ExponentialBuilder, Retryable};
-use futures::StreamExt;
 use futures::future::join_all;
-use futures::stream::FuturesUnordered;
+use greeting::{greet_all, none_answers};
 use protocol::ids::BrokerId;
 use protocol::message::{self, BrokerInfo, BrokerReply, BrokerRequest, Rejection};
 use protocol::net::{Identity, Multiaddr, Node, NodeConfig, NodeEvents, RequestError};
-use protocol::units::{Millis, Timestamp};
-use std::collections::BTreeMap;
+use protocol::units::Timestamp;
 use std::time::Duration;
 
 /// How long a broker may take to be connected and to say who it is.
@@ -231,125 +231,6 @@ impl Session {
     }
 }
 
-/// Greets all at once. Those that answer and those that do not, each in configured order; once one has
-/// answered the others have `late`.
-async fn greet_all(
-    node: &Node,
-    brokers: &[BrokerAddresses],
-    late: Option<Duration>,
-) -> (Vec<Broker>, Vec<Silent>) {
-    let mut waiting: FuturesUnordered<_> = brokers
-        .iter()
-        .enumerate()
-        .map(|(index, broker)| async move { (index, greet(node, broker).await) })
-        .collect();
-    let mut heard = BTreeMap::new();
-    while let Some((index, greeting)) = waiting.next().await {
-        let is_first = greeting.is_ok();
-        heard.insert(index, greeting);
-        if is_first && late.is_some() {
-            break;
-        }
-    }
-    let others = async {
-        while let Some((index, greeting)) = waiting.next().await {
-            heard.insert(index, greeting);
-        }
-    };
-    // Whoever is not heard by then is said to be silent below.
-    let _ = tokio::time::timeout(late.unwrap_or(CONNECT), others).await;
-    let (mut answered, mut silent) = (Vec::new(), Vec::new());
-    for (index, broker) in brokers.iter().enumerate() {
-        match heard.remove(&index) {
-            Some(Ok(broker)) => answered.push(broker),
-            Some(Err(reason)) => silent.push(reason),
-            None => silent.push(Silent {
-                id: broker.id,
-                address: first_address(broker),
-                reason: "silent for a second after another answered".to_owned(),
-            }),
-        }
-    }
-    (answered, silent)
-}
-
-fn first_address(broker: &BrokerAddresses) -> String {
-    let first = broker.addresses.first();
-    first.map(ToString::to_string).unwrap_or_default()
-}
-
-/// Connects to a broker and asks who it is.
-async fn greet(node: &Node, broker: &BrokerAddresses) -> Result<Broker, Silent> {
-    let address = first_address(broker);
-    let silent = |reason: String| Silent {
-        id: broker.id,
-        address: address.clone(),
-        reason,
-    };
-    let peer = broker.id.into();
-    node.connect(peer, broker.addresses.clone(), CONNECT)
-        .await
-        .map_err(|error| silent(in_short(&error.to_string(), &broker.addresses)))?;
-    let request =
-        message::encode(&BrokerRequest::Info).map_err(|error| silent(error.to_string()))?;
-    let watch = Stopwatch::start();
-    let bytes = node
-        .request(peer, request, CONNECT)
-        .await
-        .map_err(|error| silent(error.to_string()))?;
-    let Millis(latency) = watch.elapsed();
-    match message::decode::<BrokerReply>(&bytes) {
-        Ok(BrokerReply::Info(info)) => Ok(Broker {
-            id: broker.id,
-            addresses: broker.addresses.clone(),
-            info,
-            latency: Duration::from_millis(latency),
-            heard_at: clock::now(),
-        }),
-        Ok(BrokerReply::Refused(rejection)) => Err(silent(rejection.to_string())),
-        Ok(_) => Err(silent("it does not answer as a broker does".to_owned())),
-        Err(error) => Err(silent(format!("its answer cannot be read: {error}"))),
-    }
-}
-
-/// Nobody to work with: which broker and why, and the command that shows more.
-fn none_answers(silent: &[Silent]) -> Failure {
-    let each = |silent: &Silent| format!("{}: {}", silent.address, silent.reason);
-    let failure = match silent {
-        [only] => Failure::new(
-            Code::NoBrokerAnswers,
-            format!("no broker answers: {}", each(only)),
-        ),
-        several => {
-            let all: Vec<_> = several.iter().map(each).collect();
-            let what = format!("no broker answers: {}", all.join("; "));
-            Failure::new(Code::NoBrokerAnswers, what)
-        }
-    };
-    failure.help("feira doctor")
-}
-
-/// Why connecting failed, without the addresses, which are said beside it, and without the system's numbers.
-fn in_short(reason: &str, addresses: &[Multiaddr]) -> String {
-    let mut text = reason.trim_start_matches("could not connect: ").to_owned();
-    for address in addresses {
-        text = text.replace(&format!("{address}: "), "");
-    }
-    if let Some((before, number)) = text.rsplit_once(" (os error ")
-        && number.trim_end_matches(')').parse::<u32>().is_ok()
-    {
-        text = before.to_owned();
-    }
-    if text.starts_with("no records found") {
-        return "the name in its address is not known".to_owned();
-    }
-    let mut characters = text.chars();
-    match characters.next() {
-        Some(first) => format!("{}{}", first.to_lowercase(), characters.as_str()),
-        None => "it cannot be reached".to_owned(),
-    }
-}
-
 fn of_request(broker: &str, error: &RequestError) -> Trouble {
     let what = format!("broker {broker} did not answer: {error}");
     match error {
@@ -375,34 +256,4 @@ fn of_rejection(rejection: &Rejection) -> Trouble {
         return Trouble::Passing(failure);
     }
     Trouble::Lasting(failure)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_broker_that_is_down_is_named_once_with_its_reason() {
-        let address = "/ip4/127.0.0.1/tcp/17700";
-        let addresses = [protocol::net::parse_address(address).unwrap()];
-        let reason = format!("could not connect: {address}: Connection refused (os error 111)");
-        let reason = in_short(&reason, &addresses);
-        assert_eq!(reason, "connection refused");
-        let silent = |address: &str| Silent {
-            id: BrokerId::from_bytes([5; 32]),
-            address: address.to_owned(),
-            reason: reason.clone(),
-        };
-        let one = none_answers(&[silent(address)]);
-        assert_eq!(
-            (one.what(), one.help_lines()),
-            (
-                "no broker answers: /ip4/127.0.0.1/tcp/17700: connection refused",
-                ["feira doctor".to_owned()].as_slice()
-            )
-        );
-        let two = none_answers(&[silent(address), silent("/ip4/192.0.2.1/tcp/7700")]);
-        assert!(two.what().contains("192.0.2.1") && two.what().contains(address));
-        assert_eq!(two.help_lines(), ["feira doctor"]);
-    }
 }

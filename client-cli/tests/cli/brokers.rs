@@ -11,15 +11,11 @@ use std::error::Error;
 
 type Test = Result<(), Box<dyn Error>>;
 
-/// Nobody listens on port 1.
-const NOBODY: &str =
-    "/ip4/127.0.0.1/tcp/1/p2p/12D3KooWEyoppNCUx8Yx66oV9fJnriXwCcXwDDUA2kj6vnc6iDEp";
-
 /// An image by digest in a registry where nobody answers: taken as it is.
 const IMAGE: &str =
     "127.0.0.1:1/demo@sha256:0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a";
 
-fn with(broker: &Broker, words: &[&str]) -> Result<Ran, Box<dyn Error>> {
+pub(crate) fn with(broker: &Broker, words: &[&str]) -> Result<Ran, Box<dyn Error>> {
     let mut all = words.to_vec();
     let separator = words
         .iter()
@@ -29,7 +25,7 @@ fn with(broker: &Broker, words: &[&str]) -> Result<Ran, Box<dyn Error>> {
     Home::with_key()?.run(&all)
 }
 
-fn three() -> Script {
+pub(crate) fn three() -> Script {
     Script {
         leases: vec![
             ("calm-heron", Phase::Running),
@@ -99,42 +95,6 @@ fn names_that_mean_nothing_or_too_much_are_refused() -> Test {
 }
 
 #[test]
-fn a_list_of_ids_ends_each_though_one_lease_is_called_like_another_s_id() -> Test {
-    let script = Script {
-        called_like_an_id: true,
-        ..three()
-    };
-    let (home, broker) = (Home::with_key()?, Broker::start(1, script)?);
-    let run = |words: &[&str]| home.run(&[words, &["--broker", &broker.address]].concat());
-    let listed = run(&["ls", "--json"])?.json()?;
-    let items = listed["items"].as_array().cloned().unwrap_or_default();
-    let text = |item: &serde_json::Value, field: &str| item[field].as_str().map(str::to_owned);
-    let ids: Vec<String> = items.iter().filter_map(|item| text(item, "id")).collect();
-    let names: Vec<String> = items.iter().filter_map(|item| text(item, "name")).collect();
-    let stolen = names.iter().find(|name| ids.contains(name));
-    let stolen = stolen.ok_or("no lease is called like an id")?;
-    let shown = run(&["show", stolen, "-o", "id"])?;
-    assert_eq!(shown.answer.trim_end(), stolen, "{shown:?}");
-    let open: Vec<&str> = items
-        .iter()
-        .filter(|item| item["state"] == "running")
-        .filter_map(|item| item["id"].as_str())
-        .collect();
-    assert_eq!(open.len(), 2);
-    let ran = run(&[&["end", "--yes"], open.as_slice()].concat())?;
-    assert_eq!(ran.code, Some(0), "{ran:?}");
-    let mut ended = broker.seen(|seen| {
-        let ids = seen.commands.iter().map(|(lease, _)| lease.to_string());
-        ids.collect::<Vec<_>>()
-    });
-    let mut wanted: Vec<String> = open.iter().map(|id| (*id).to_owned()).collect();
-    ended.sort();
-    wanted.sort();
-    assert_eq!(ended, wanted);
-    Ok(())
-}
-
-#[test]
 fn offers_that_are_all_rented_are_not_called_none() -> Test {
     let script = Script {
         all_rented: true,
@@ -190,66 +150,6 @@ fn ending_without_a_yes_asks_nobody() -> Test {
     let ran = with(&broker, &["end", "calm-heron"])?;
     assert_eq!(ran.code, Some(2), "{ran:?}");
     assert_eq!(broker.seen(|seen| seen.requests), 0);
-    Ok(())
-}
-
-#[test]
-fn a_broker_that_is_down_is_a_warning_while_another_answers() -> Test {
-    let broker = Broker::start(1, three())?;
-    let ran = with(&broker, &["ls", "--json", "--broker", NOBODY])?;
-    assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert_eq!(ran.json()?["items"].as_array().map(Vec::len), Some(3));
-    assert!(
-        ran.errors.contains("warning: broker") && ran.errors.contains(NOBODY),
-        "{ran:?}"
-    );
-    Ok(())
-}
-
-#[test]
-fn a_known_lease_does_not_wait_for_a_broker_that_is_down() -> Test {
-    let (home, broker) = (Home::with_key()?, Broker::start(1, three())?);
-    let both = ["--broker", NOBODY, "--broker", broker.address.as_str()];
-    let run = |words: &[&str]| home.run(&[words, &both].concat());
-    assert!(run(&["ls"])?.errors.contains("does not answer"));
-    let known = run(&["show", "calm-heron", "-o", "id"])?;
-    assert_eq!(
-        (known.code, known.errors.as_str()),
-        (Some(0), ""),
-        "{known:?}"
-    );
-    // A beginning could be another broker's lease, and one that is over may be anybody's: all are asked.
-    assert!(
-        run(&["show", "calm-her"])?
-            .errors
-            .contains("does not answer")
-    );
-    assert!(
-        run(&["show", "old-otter"])?
-            .errors
-            .contains("does not answer")
-    );
-    Ok(())
-}
-
-#[test]
-fn a_broker_that_is_silent_costs_a_second_once_another_has_answered() -> Test {
-    // Connections are taken by the system, and nobody ever says a word on them.
-    let silent = std::net::TcpListener::bind("127.0.0.1:0")?;
-    let peer = NOBODY.rsplit('/').next().unwrap_or_default();
-    let address = format!(
-        "/ip4/127.0.0.1/tcp/{}/p2p/{peer}",
-        silent.local_addr()?.port()
-    );
-    let broker = Broker::start(1, three())?;
-    let ran = with(&broker, &["ls", "--json", "--broker", &address])?;
-    assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert_eq!(ran.json()?["items"].as_array().map(Vec::len), Some(3));
-    assert!(
-        ran.errors
-            .contains("silent for a second after another answered"),
-        "{ran:?}"
-    );
     Ok(())
 }
 

@@ -7,4 +7,5 @@ mod market;
 mod orders;
 mod program;
 mod registry;
+mod several;
 mod terminal;

@@ -5,10 +5,12 @@ use crate::exit::Exit;
 use crate::failure::{Code, Failure};
 use crate::printer::{Column, Listing, Row};
 use crate::view::{clock_time, rfc3339};
-use protocol::ids::{BrokerId, PublicKey};
+use protocol::ids::{BrokerId, LeaseId, PublicKey};
 use protocol::message::{BrokerReply, BrokerRequest};
+use protocol::units::MicroUsd;
 use protocol::usage::{AccountStatement, StatementLine};
 use serde_json::json;
+use std::collections::BTreeMap;
 
 /// Most pages of one broker; far more than anybody reads, and a bound for a broker that never ends.
 const PAGES: usize = 200;
@@ -17,8 +19,9 @@ const PAGES: usize = 200;
 pub(super) async fn run(context: &Context) -> Result<Exit, Failure> {
     let mut rows = Vec::new();
     for broker in context.session().await?.brokers() {
+        let mut taken = Taken::default();
         for line in lines(context, broker.id).await? {
-            rows.push(row(broker.id, &line));
+            rows.push(row(broker.id, &line, taken.after(&line)));
         }
     }
     context.printer.list(&Listing {
@@ -29,14 +32,34 @@ pub(super) async fn run(context: &Context) -> Result<Exit, Failure> {
             Column::left("WHAT"),
             Column::right("AMOUNT"),
             Column::right("AVAILABLE"),
-            Column::left("LEASE").rank(2),
+            Column::left("LEASE").rank(1),
+            Column::right("TAKEN").rank(2),
             Column::left("BROKER").rank(4),
         ],
         rows,
         empty: "Nothing has moved yet.".to_owned(),
         next: None,
     })?;
+    context.printer.hint(
+        "TAKEN: what that lease has of your money so far; behind its last release, what it cost.",
+    );
     Ok(Exit::Done)
+}
+
+/// What each lease has taken of the available balance: what was held less what was released. What is left of
+/// that when it is over is what was charged.
+#[derive(Debug, Default)]
+struct Taken(BTreeMap<LeaseId, MicroUsd>);
+
+impl Taken {
+    /// What the lease of this line has taken with it; nothing for a line about no lease.
+    fn after(&mut self, line: &StatementLine) -> Option<MicroUsd> {
+        let taken = self.0.entry(line.lease?).or_insert(MicroUsd::ZERO);
+        if matches!(line.what.as_str(), "hold" | "release") {
+            *taken = taken.saturating_sub(line.amount);
+        }
+        Some(*taken)
+    }
 }
 
 /// All lines of one broker, page by page, each page with its signature checked.
@@ -80,7 +103,7 @@ fn wrong(broker: BrokerId, reason: &str) -> Failure {
     Failure::new(Code::ReceiptWrong, what)
 }
 
-fn row(broker: BrokerId, line: &StatementLine) -> Row {
+fn row(broker: BrokerId, line: &StatementLine, taken: Option<MicroUsd>) -> Row {
     Row {
         id: line.event.to_string(),
         cells: vec![
@@ -91,6 +114,7 @@ fn row(broker: BrokerId, line: &StatementLine) -> Row {
             line.balance.to_string(),
             line.lease
                 .map_or_else(|| "-".to_owned(), |lease| lease.short()),
+            taken.map_or_else(|| "-".to_owned(), |amount| amount.to_string()),
             broker.short(),
         ],
         json: json!({
@@ -101,6 +125,36 @@ fn row(broker: BrokerId, line: &StatementLine) -> Row {
             "what": line.what.as_str(),
             "amount_usd": line.amount.decimal(),
             "balance_usd": line.balance.decimal(),
+            "taken_usd": taken.map(MicroUsd::decimal),
         }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use protocol::bounded::Text;
+    use protocol::units::Timestamp;
+
+    #[test]
+    fn behind_the_last_release_stands_what_was_charged() {
+        let line = |what: &str, lease: Option<u8>, amount: i64| StatementLine {
+            event: 1,
+            at: Timestamp(0),
+            lease: lease.map(|byte| LeaseId::from_bytes([byte; 16])),
+            what: Text::new(what).unwrap(),
+            amount: MicroUsd(amount),
+            balance: MicroUsd(0),
+        };
+        let mut taken = Taken::default();
+        let mut after = |what, lease, amount| taken.after(&line(what, lease, amount));
+        assert_eq!(after("deposit", None, 10_000_000), None);
+        assert_eq!(after("hold", Some(1), -406_944), Some(MicroUsd(406_944)));
+        assert_eq!(after("hold", Some(2), -100), Some(MicroUsd(100)));
+        assert_eq!(after("hold", Some(1), -203_472), Some(MicroUsd(610_416)));
+        // 610 416 were held; 200 000 come back: 410 416 were charged.
+        assert_eq!(after("release", Some(1), 200_000), Some(MicroUsd(410_416)));
+        // A line that says what was charged moves nothing: it was held before.
+        assert_eq!(after("charge", Some(1), 0), Some(MicroUsd(410_416)));
     }
 }
