@@ -167,7 +167,8 @@ pub(crate) fn order(
         offer: offer.id,
         terms: offer.terms_digest()?,
         kind: ContractKind::OnDemand,
-        name: Text::new(offer.id.short())?,
+        // Not the id alone: a name that could be taken for one is refused.
+        name: Text::new(format!("bench-{}", offer.id.short()))?,
         job: Job {
             image: PinnedImage {
                 name: Text::new("127.0.0.1:5000/feira-demo")?,

@@ -205,7 +205,9 @@ impl Buyer {
                 .await
             {
                 Ok(Answer::Lease(_)) => {}
-                Ok(Answer::Deposited(_) | Answer::DepositedBefore(_) | Answer::Noted) => return Err("no lease".to_owned()),
+                Ok(Answer::Deposited(_) | Answer::DepositedBefore(_) | Answer::Noted) => {
+                    return Err("no lease".to_owned());
+                }
                 Err(rejection) => return Err(rejection.to_string()),
             }
         }

@@ -63,9 +63,12 @@ pub(crate) fn measure_broker() -> Outcome<Vec<Row>> {
         disk: Bytes(10_000_000_000),
         limit: 20,
     });
-    match scene.ask(&asker.0, &search)? {
-        BrokerReply::Found(found) if usize::try_from(found.of)? == OFFERS => {}
-        other => return Err(format!("the broker answered {other:?}").into()),
+    let reply = scene.ask(&asker.0, &search)?;
+    let BrokerReply::Found(found) = &reply else {
+        return Err(format!("the broker answered {reply:?}").into());
+    };
+    if usize::try_from(found.of)? != OFFERS {
+        return Err(format!("the broker has {} offers", found.of).into());
     }
     let medians = by_turns(
         || scene.time(&asker.0, &search),
@@ -125,10 +128,11 @@ impl Scene {
             offers: List::new(offers)?,
             addresses: List::new(Vec::new())?,
         };
-        match self.ask(&host.0, &BrokerRequest::Announce(announcement))? {
-            BrokerReply::Noted => self.hosts.push(host),
-            other => return Err(format!("the broker answered {other:?}").into()),
+        let reply = self.ask(&host.0, &BrokerRequest::Announce(announcement))?;
+        if reply != BrokerReply::Noted {
+            return Err(format!("the broker answered {reply:?}").into());
         }
+        self.hosts.push(host);
         Ok(())
     }
 
