@@ -29,9 +29,14 @@ enum At {
 }
 
 impl At {
-    fn of(view: &LeaseView) -> Self {
+    /// A resumed lease is being prepared from the moment its renter asked for it: only what its host says of
+    /// it shows that the host has heard.
+    fn of(view: &LeaseView, resumed: bool) -> Self {
         match &view.phase {
             Phase::Offered => Self::Matched,
+            Phase::Accepted | Phase::Preparing if resumed => {
+                Self::of_progress(view.progress.as_ref())
+            }
             Phase::Accepted => Self::Granted.max(Self::of_progress(view.progress.as_ref())),
             Phase::Preparing => Self::of_progress(view.progress.as_ref()).max(Self::Granted),
             Phase::Running
@@ -120,7 +125,7 @@ impl<'a> Stages<'a> {
 
     /// Shows how the lease stands now.
     pub(crate) fn show(&mut self, view: &LeaseView) {
-        let at = At::of(view);
+        let at = At::of(view, self.resumed);
         if let Some(progress) = &view.progress
             && progress.stage == Stage::Pulling
         {
@@ -134,6 +139,11 @@ impl<'a> Stages<'a> {
         if let Some(line) = &self.line {
             line.set_message(doing(self.at, view.progress.as_ref()));
         }
+    }
+
+    /// Whether the host has not been heard of yet.
+    pub(crate) fn is_unanswered(&self) -> bool {
+        self.at == At::Matched
     }
 
     /// The line that says that it runs.
@@ -235,7 +245,21 @@ mod tests {
             total: Bytes(7_400_000_000),
         };
         view.progress = stage.map(progress);
-        At::of(&view)
+        At::of(&view, false)
+    }
+
+    #[test]
+    fn a_resumed_lease_is_not_accepted_before_its_host_says_so() {
+        let mut view = lease(1, "brave-otter", Phase::Preparing).view;
+        assert_eq!(At::of(&view, true), At::Matched);
+        assert_eq!(At::of(&view, false), At::Granted);
+        view.progress = Some(Progress {
+            lease: view.id,
+            stage: Stage::Starting,
+            done: Bytes(0),
+            total: Bytes(0),
+        });
+        assert_eq!(At::of(&view, true), At::Starting);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::exit::Exit;
 use crate::failure::{Code, Failure};
 use crate::terminal::{self, RawMode};
 use crate::tunnel::{self, Open};
-use crate::view::Held;
+use crate::view::{Held, phase_in_words};
 use input::{Event, Inputs};
 use protocol::bounded::{List, Text};
 use protocol::job::Variable;
@@ -67,7 +67,7 @@ async fn run(
     let held = context.lease(name).await?;
     // From here on a code of 1 to 9 could be the program's own.
     attend(context, &held, request).await.map_err(|failure| {
-        match failure.code() == Code::Interrupted {
+        match matches!(failure.code(), Code::Interrupted | Code::ReaderGone) {
             true => failure,
             false => failure.not_run(),
         }
@@ -107,6 +107,12 @@ fn bad(what: &str, error: &protocol::bounded::BoundError) -> Failure {
 }
 
 async fn attend(context: &Context, held: &Held, request: Exec) -> Result<Exit, Failure> {
+    if !held.view.phase.is_open() {
+        let (name, state) = (&held.view.name, phase_in_words(&held.view.phase));
+        return Err(Failure::new(Code::NotRunning, format!("{name} is {state}"))
+            .help(format!("read what it wrote: feira logs {name}"))
+            .help("rent anew: feira search"));
+    }
     let with_terminal = request.terminal.is_some();
     let Open {
         mut from_host,

@@ -22,7 +22,8 @@ pub(crate) async fn run(context: &Context, arguments: &StopArgs) -> Result<Exit,
             .disk_until
             .map_or_else(String::new, |at| format!(" until {}", clock_time(at)));
         printer.done(&format!(
-            "{} is stopped. Its disk of {} is kept{until}, {}/day; the machine is freed for others",
+            "{} is stopped: from now on only its disk of {} is billed, {}/day, kept{until}; its host is told to \
+             stop the programs and free the machine",
             view.name,
             view.disk,
             disk_per_day(view)

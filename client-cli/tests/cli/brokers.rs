@@ -81,6 +81,15 @@ fn names_that_mean_nothing_or_too_much_are_refused() -> Test {
     );
     let exec = with(&broker, &["exec", "nosuch", "--", "true"])?;
     assert_eq!(exec.code, Some(3), "{exec:?}");
+    // Over: there is nothing to resume.
+    let over = with(&broker, &["exec", "old-otter", "--", "true"])?;
+    assert_eq!(over.code, Some(255), "{over:?}");
+    assert!(
+        over.errors
+            .contains("old-otter is ended: it reached its budget")
+            && !over.errors.contains("resume"),
+        "{over:?}"
+    );
     // Found, but its host cannot be reached: no code of the remote program is known.
     let lost = with(&broker, &["exec", "calm-heron", "--", "true"])?;
     assert_eq!(lost.code, Some(255), "{lost:?}");

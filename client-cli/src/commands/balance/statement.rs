@@ -46,8 +46,8 @@ pub(super) async fn run(context: &Context) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// What each lease has taken of the available balance: what was held less what was released. What is left of
-/// that when it is over is what was charged.
+/// What each lease has taken of the available balance: all that its lines moved. What is left of that when it
+/// is over is what was charged, whether a broker shows charges as lines of their own or releases the rest.
 #[derive(Debug, Default)]
 struct Taken(BTreeMap<LeaseId, MicroUsd>);
 
@@ -55,9 +55,7 @@ impl Taken {
     /// What the lease of this line has taken with it; nothing for a line about no lease.
     fn after(&mut self, line: &StatementLine) -> Option<MicroUsd> {
         let taken = self.0.entry(line.lease?).or_insert(MicroUsd::ZERO);
-        if matches!(line.what.as_str(), "hold" | "release") {
-            *taken = taken.saturating_sub(line.amount);
-        }
+        *taken = taken.saturating_sub(line.amount);
         Some(*taken)
     }
 }
@@ -154,7 +152,8 @@ mod tests {
         assert_eq!(after("hold", Some(1), -203_472), Some(MicroUsd(610_416)));
         // 610 416 were held; 200 000 come back: 410 416 were charged.
         assert_eq!(after("release", Some(1), 200_000), Some(MicroUsd(410_416)));
-        // A line that says what was charged moves nothing: it was held before.
-        assert_eq!(after("charge", Some(1), 0), Some(MicroUsd(410_416)));
+        // The same in two lines: all comes back, and what it cost goes.
+        assert_eq!(after("release", Some(2), 100), Some(MicroUsd(0)));
+        assert_eq!(after("charge", Some(2), -60), Some(MicroUsd(60)));
     }
 }

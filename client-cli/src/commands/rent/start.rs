@@ -12,7 +12,11 @@ use protocol::lease::{PauseCause, Phase, Problem};
 use protocol::order::LeaseAction;
 use protocol::units::Millis;
 use std::cell::RefCell;
+use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
+
+/// A host that has not answered by then is said to be silent.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Watches the start of a new lease, and shows it.
 pub(super) async fn finish(
@@ -40,7 +44,7 @@ pub(super) async fn finish(
 }
 
 /// Watches a lease start, shows its stages and at last itself. The first Ctrl-C says what it means, the
-/// second ends the lease.
+/// second ends the lease, or stops one that ran before.
 pub(crate) async fn watch_start(context: &Context, held: &Held) -> Result<Exit, Failure> {
     let mut interrupts = signal(SignalKind::interrupt())
         .map_err(|error| Failure::new(Code::Bug, format!("no signals: {error}")))?;
@@ -54,17 +58,27 @@ pub(crate) async fn watch_start(context: &Context, held: &Held) -> Result<Exit, 
         });
         tokio::pin!(following);
         let mut pressed = false;
+        let patience = tokio::time::sleep(PATIENCE);
+        tokio::pin!(patience);
+        let mut waited = false;
         let outcome = loop {
             tokio::select! {
                 outcome = &mut following => break outcome,
+                () = &mut patience, if !waited => {
+                    waited = true;
+                    let stages = stages.borrow();
+                    if stages.is_unanswered() {
+                        stages.beside(&unanswered(held));
+                    }
+                }
                 _ = interrupts.recv() => {
                     if pressed {
-                        return end_now(context, held).await;
+                        return give_up(context, held).await;
                     }
                     pressed = true;
-                    let name = &held.view.name;
+                    let (name, (_, does)) = (&held.view.name, way_out(held));
                     stages.borrow().beside(&format!(
-                        "The host is still at it. Ctrl-C again ends the lease; or let it go on: feira show {name}"
+                        "The host is still at it. Ctrl-C again {does} the lease; or let it go on: feira show {name}"
                     ));
                 }
             }
@@ -98,13 +112,35 @@ fn not_resumed(held: &Held, problem: &Problem) -> Failure {
     .help(format!("or delete it: feira end {name}"))
 }
 
-/// Ends a lease whose start was interrupted twice.
-async fn end_now(context: &Context, held: &Held) -> Result<Exit, Failure> {
-    command(context, held, LeaseAction::End).await?;
-    let what = format!(
-        "interrupted; {} was ended, nothing is billed",
-        held.view.name
-    );
+/// How one gets out of a start: a new lease is ended, one that ran before is stopped, since its disk has work.
+fn way_out(held: &Held) -> (LeaseAction, &'static str) {
+    match held.view.started_at {
+        None => (LeaseAction::End, "ends"),
+        Some(_) => (LeaseAction::Stop, "stops"),
+    }
+}
+
+fn unanswered(held: &Held) -> String {
+    let name = &held.view.name;
+    let word = match held.view.started_at {
+        None => "end",
+        Some(_) => "stop",
+    };
+    let seconds = PATIENCE.as_secs();
+    format!(
+        "The host has not answered for {seconds} s. Nothing is billed; give it up: feira {word} {name}"
+    )
+}
+
+/// Gets out of a start that was interrupted twice.
+async fn give_up(context: &Context, held: &Held) -> Result<Exit, Failure> {
+    let (action, _) = way_out(held);
+    command(context, held, action).await?;
+    let name = &held.view.name;
+    let what = match held.view.started_at {
+        None => format!("interrupted; {name} was ended, nothing is billed"),
+        Some(_) => format!("interrupted; {name} is stopped again, its disk is kept and billed"),
+    };
     Err(Failure::new(Code::Interrupted, what))
 }
 
@@ -136,4 +172,21 @@ fn show(context: &Context, held: &Held, took: Option<Millis>) -> Result<(), Fail
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures::lease;
+    use protocol::units::Timestamp;
+
+    #[test]
+    fn giving_up_a_resume_does_not_delete_the_disk() {
+        let mut held = lease(1, "brave-otter", Phase::Preparing);
+        assert_eq!(way_out(&held), (LeaseAction::End, "ends"));
+        assert!(unanswered(&held).ends_with("feira end brave-otter"));
+        held.view.started_at = Some(Timestamp(1));
+        assert_eq!(way_out(&held), (LeaseAction::Stop, "stops"));
+        assert!(unanswered(&held).ends_with("feira stop brave-otter"));
+    }
 }
