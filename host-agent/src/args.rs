@@ -3,8 +3,9 @@
 use crate::config::{self, DEFAULT_FOLDER};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use protocol::machine::ContainerNetwork;
-use protocol::units::{PricePerGb, PricePerGbMonth, PricePerHour, Seconds};
+use protocol::units::{AmountError, PricePerGb, PricePerGbMonth, PricePerHour, Seconds};
 use std::path::PathBuf;
+use std::str::FromStr;
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 done · 1 failed · 2 used wrongly or a bad host.toml · 3 not found or not listed yet · \
@@ -70,37 +71,40 @@ pub struct Init {
 #[derive(Debug, Args)]
 pub struct List {
     /// US dollars for an hour of each GPU, or of the machine when it has none
-    #[arg(long, value_name = "USD")]
+    #[arg(long, value_name = "USD", allow_hyphen_values = true, value_parser = amount::<PricePerHour>)]
     pub price: PricePerHour,
+    /// Needed with --price 0: the machine is given away, and renters pay for disk and traffic alone
+    #[arg(long)]
+    pub free: bool,
     /// US dollars for a gigabyte of disk for a month
-    #[arg(long, value_name = "USD", default_value = "0.10")]
+    #[arg(long, value_name = "USD", default_value = "0.10", allow_hyphen_values = true, value_parser = amount::<PricePerGbMonth>)]
     pub storage: PricePerGbMonth,
     /// US dollars for a gigabyte that leaves a container
-    #[arg(long, value_name = "USD", default_value = "0")]
+    #[arg(long, value_name = "USD", default_value = "0", allow_hyphen_values = true, value_parser = amount::<PricePerGb>)]
     pub upload: PricePerGb,
     /// US dollars for a gigabyte that reaches a container
-    #[arg(long, value_name = "USD", default_value = "0")]
+    #[arg(long, value_name = "USD", default_value = "0", allow_hyphen_values = true, value_parser = amount::<PricePerGb>)]
     pub download: PricePerGb,
     /// Longest lease in hours [default: no limit]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=8_784))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u64).range(1..=8_784))]
     pub max_hours: Option<u64>,
     /// Largest disk of one lease in GB [default: an equal part of four fifths of what is free]
-    #[arg(long, value_name = "GB", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    #[arg(long, value_name = "GB", allow_negative_numbers = true, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub disk_max: Option<u64>,
     /// From the match until the container runs, pulling included; after it the renter pays nothing
-    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = duration)]
+    #[arg(long, value_name = "TIME", default_value = "10m", allow_hyphen_values = true, value_parser = start_within)]
     pub start_within: Seconds,
     /// From the polite signal to the kill when a lease stops
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
+    #[arg(long, value_name = "TIME", default_value = "10s", allow_hyphen_values = true, value_parser = duration)]
     pub stop_grace: Seconds,
     /// Network of containers: none, or a bridge with a way out
     #[arg(long, value_enum, default_value = "none")]
     pub network: Network,
     /// CPU cores to offer in all [default: all]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..))]
     pub cpus: Option<u16>,
     /// RAM to offer in all, in GB [default: all but a sixteenth]
-    #[arg(long, value_name = "GB", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    #[arg(long, value_name = "GB", allow_negative_numbers = true, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub ram: Option<u64>,
 }
 
@@ -154,6 +158,27 @@ fn broker(text: &str) -> Result<String, String> {
     config::broker_address(text).map(|_| text.to_owned())
 }
 
+/// The least time for a start: an image that is here needs about a second, one that is not needs its pull.
+const START_WITHIN_MIN: Seconds = Seconds(10);
+
+/// A price; clap puts the flag's name before what is wrong with it.
+fn amount<T: FromStr<Err = AmountError>>(text: &str) -> Result<T, String> {
+    if text.starts_with('-') {
+        return Err("a price is nothing or more; renters are not paid for renting".to_owned());
+    }
+    text.parse().map_err(|error: AmountError| error.to_string())
+}
+
+fn start_within(text: &str) -> Result<Seconds, String> {
+    let time = duration(text)?;
+    if time < START_WITHIN_MIN {
+        return Err(format!(
+            "no lease could start in {text}; {START_WITHIN_MIN} is the least, 10m leaves room for a large image"
+        ));
+    }
+    Ok(time)
+}
+
 /// `90s`, `10m`, `2h`.
 fn duration(text: &str) -> Result<Seconds, String> {
     let wrong = || format!("'{text}' is not a time like 90s, 10m or 2h");
@@ -191,6 +216,40 @@ mod tests {
         for wrong in ["", "10", "m", "-1s", "25h", "1.5h", "10µ"] {
             assert!(duration(wrong).is_err(), "{wrong} was accepted");
         }
+    }
+
+    #[test]
+    fn amounts_and_times_out_of_range_are_refused_by_the_name_of_their_flag() {
+        let refused = |flag: &str, value: &str| {
+            let typed = ["feira-host", "list", "--price", "0.35", flag, value];
+            Arguments::try_parse_from(typed).unwrap_err().to_string()
+        };
+        for (flag, value, words) in [
+            ("--storage", "-1", "a price is nothing or more"),
+            ("--upload", "-0.02", "a price is nothing or more"),
+            ("--start-within", "0s", "10s is the least"),
+            ("--start-within", "-5s", "is not a time"),
+            ("--stop-grace", "-5s", "is not a time"),
+            ("--max-hours", "-1", "invalid value '-1'"),
+        ] {
+            let said = refused(flag, value);
+            assert!(said.contains(flag) && said.contains(words), "{said}");
+        }
+        let typed = ["feira-host", "list", "--price", "-1"];
+        let said = Arguments::try_parse_from(typed).unwrap_err().to_string();
+        assert!(
+            said.contains("--price") && said.contains("a price is nothing or more"),
+            "{said}"
+        );
+        let typed = [
+            "feira-host",
+            "list",
+            "--price",
+            "1",
+            "--start-within",
+            "10s",
+        ];
+        assert!(Arguments::try_parse_from(typed).is_ok());
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod leases;
 mod list;
 mod measuring;
 mod offers;
+mod owner;
 mod run;
 mod status;
 
@@ -27,18 +28,31 @@ struct Place {
     printer: Printer,
 }
 
+impl Place {
+    /// A command whose answer was lost is not done.
+    fn is_written(&self, exit: Exit) -> Result<Exit, Failure> {
+        let Some(error) = self.printer.lost() else {
+            return Ok(exit);
+        };
+        Err(Failure::new(
+            Exit::Failed,
+            format!("the answer could not be written: {error}"),
+        )
+        .help("is the disk or the file behind stdout full?"))
+    }
+}
+
 /// Runs what was typed.
 #[must_use]
 pub fn run(arguments: Arguments) -> ExitCode {
-    let printer = Printer::new(arguments.json);
     let place = Place {
         folder: Folder::new(arguments.data),
-        printer,
+        printer: Printer::new(arguments.json),
     };
-    match dispatch(arguments.command, &place) {
+    match dispatch(arguments.command, &place).and_then(|exit| place.is_written(exit)) {
         Ok(exit) => exit.into(),
         Err(failure) => {
-            printer.failure(&failure);
+            place.printer.failure(&failure);
             failure.exit.into()
         }
     }

@@ -280,6 +280,16 @@ pub fn log_filter() -> Option<String> {
         .filter(|filter| !filter.is_empty())
 }
 
+/// Whether `NO_COLOR` asks for plain text (<https://no-color.org>).
+#[must_use]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this file is where the environment is read"
+)]
+pub fn is_colourless() -> bool {
+    std::env::var("NO_COLOR").is_ok_and(|value| !value.is_empty())
+}
+
 /// Docker's own variable, where it names a socket of this machine.
 #[expect(
     clippy::disallowed_methods,

@@ -2,6 +2,7 @@
 
 use crate::args::LogFormat;
 use crate::config;
+use std::io::IsTerminal;
 use tracing_subscriber::EnvFilter;
 
 /// What is logged when nobody says otherwise: the agent's own words, and of the libraries what went wrong.
@@ -31,6 +32,7 @@ pub fn start(format: LogFormat) -> Result<(), LogError> {
     })?;
     let builder = tracing_subscriber::fmt()
         .with_env_filter(parsed)
+        .with_ansi(std::io::stderr().is_terminal() && !config::is_colourless())
         .with_writer(std::io::stderr);
     // A second start in one process, as tests make, keeps the first log.
     let _ = match format {

@@ -1,17 +1,21 @@
 //! Where a command's words go: data to stdout, talk and failures to stderr, as text or as JSON.
 //!
-//! Must not decide what is said. A reader that has gone away (a closed pipe) is not a failure.
+//! Must not decide what is said. A reader that has gone away (a closed pipe) is not a failure; data that could not
+//! be written is, and [`Printer::lost`] says so at the end.
 
 use crate::exit::Failure;
 use protocol::units::{MicroUsd, Timestamp};
 use serde::Serialize;
-use std::io::Write;
+use std::cell::RefCell;
+use std::io::{self, Write};
 use unicode_width::UnicodeWidthStr;
 
 /// Writes what a command has to say.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub struct Printer {
     json: bool,
+    /// Why some of the data did not reach its reader.
+    lost: RefCell<Option<io::Error>>,
 }
 
 /// Which side a column's text stands at.
@@ -27,22 +31,36 @@ impl Printer {
     /// For people, or for programs.
     #[must_use]
     pub const fn new(json: bool) -> Self {
-        Self { json }
+        Self {
+            json,
+            lost: RefCell::new(None),
+        }
     }
 
     /// Whether JSON was asked for.
     #[must_use]
-    pub const fn is_json(self) -> bool {
+    pub const fn is_json(&self) -> bool {
         self.json
     }
 
     /// One line of data, for people.
-    pub fn line(self, text: &str) {
-        let _ = writeln!(anstream::stdout(), "{text}");
+    pub fn line(&self, text: &str) {
+        let mut out = anstream::stdout();
+        let written = writeln!(out, "{text}").and_then(|()| out.flush());
+        if let Err(error) = written
+            && error.kind() != io::ErrorKind::BrokenPipe
+        {
+            self.lost.replace(Some(error));
+        }
+    }
+
+    /// Why some of the data could not be written, if so.
+    pub fn lost(&self) -> Option<io::Error> {
+        self.lost.take()
     }
 
     /// One JSON document of data.
-    pub fn document<T: Serialize>(self, value: &T) {
+    pub fn document<T: Serialize>(&self, value: &T) {
         match serde_json::to_string_pretty(value) {
             Ok(text) => self.line(&text),
             Err(error) => self.note(&format!("the answer has no JSON form: {error}")),
@@ -50,19 +68,19 @@ impl Printer {
     }
 
     /// Something beside the data.
-    pub fn note(self, text: &str) {
+    pub fn note(&self, text: &str) {
         let _ = writeln!(anstream::stderr(), "{text}");
     }
 
     /// Rows under headings.
-    pub fn table(self, columns: &[(&str, Align)], rows: &[Vec<String>]) {
+    pub fn table(&self, columns: &[(&str, Align)], rows: &[Vec<String>]) {
         for line in table(columns, rows) {
             self.line(&line);
         }
     }
 
     /// Why a command failed and what to do.
-    pub fn failure(self, failure: &Failure) {
+    pub fn failure(&self, failure: &Failure) {
         if self.json {
             let object = serde_json::json!({
                 "title": failure.what,

@@ -2,10 +2,11 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output};
+use std::time::Duration;
 
 use tempfile::TempDir;
 
@@ -147,11 +148,9 @@ fn without_a_host_the_way_to_one_is_said() {
 #[test]
 fn no_engine_is_said_with_the_remedy() {
     let folder = without_engine();
-    for command in [&["run"][..], &["list", "--price", "0.35"]] {
-        let (_, err) = ends(&host(folder.path(), command), 8);
-        assert!(err.contains("no container engine answers"), "{err}");
-        assert!(err.contains("systemctl start docker"), "{err}");
-    }
+    let (_, err) = ends(&host(folder.path(), &["list", "--price", "0.35"]), 8);
+    assert!(err.contains("no container engine answers"), "{err}");
+    assert!(err.contains("systemctl start docker"), "{err}");
     let (out, _) = ends(&host(folder.path(), &["doctor"]), 1);
     assert!(out.contains("fail  engine"), "{out}");
     assert!(out.contains("not ready to list"), "{out}");
@@ -167,6 +166,129 @@ fn no_engine_is_said_with_the_remedy() {
     assert_eq!(grade("key").unwrap(), "ok");
     assert_eq!(grade("engine").unwrap(), "fail");
     assert_eq!(grade("listing").unwrap(), "warn");
+}
+
+/// A `feira-host run` with its log in a file; killed when dropped.
+struct Running {
+    process: Child,
+    log: std::path::PathBuf,
+}
+
+impl Running {
+    fn start(folder: &Path, more: &[&str]) -> Self {
+        let log = folder.join("log");
+        let process = Command::new(env!("CARGO_BIN_EXE_feira-host"))
+            .arg("run")
+            .args(more)
+            .arg("--data")
+            .arg(folder)
+            .env_remove("DOCKER_HOST")
+            .env_remove("NO_COLOR")
+            .stderr(std::fs::File::create(&log).unwrap())
+            .spawn()
+            .unwrap();
+        Self { process, log }
+    }
+
+    fn log(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap()
+    }
+
+    fn wait_for(&self, words: &str) {
+        for _ in 0..1000 {
+            if self.log().contains(words) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        panic!("no '{words}' in {}", self.log());
+    }
+
+    /// The code it ends with after a polite signal.
+    fn stop(&mut self) -> Option<i32> {
+        let pid = rustix::process::Pid::from_child(&self.process);
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+        self.process.wait().unwrap().code()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _over = self.process.kill();
+        let _over = self.process.wait();
+    }
+}
+
+#[test]
+fn run_waits_for_an_engine_that_is_not_there_yet_and_says_so_once() {
+    let folder = without_engine();
+    let mut agent = Running::start(folder.path(), &[]);
+    agent.wait_for("the container engine does not answer");
+    agent.wait_for("agent runs");
+    // Long enough for several tries.
+    std::thread::sleep(Duration::from_secs(4));
+    let log = agent.log();
+    assert_eq!(log.matches("does not answer").count(), 1, "{log}");
+    let (out, _) = ends(&host(folder.path(), &["status"]), 0);
+    assert!(
+        out.contains("does not answer: no container engine"),
+        "{out}"
+    );
+    assert_eq!(agent.stop(), Some(0), "{}", agent.log());
+}
+
+#[test]
+fn a_log_that_is_no_terminal_has_no_colours_and_no_names_of_types() {
+    let folder = without_engine();
+    let mut agent = Running::start(folder.path(), &[]);
+    agent.wait_for("agent runs");
+    assert_eq!(agent.stop(), Some(0));
+    let log = agent.log();
+    assert!(!log.contains('\u{1b}'), "{log:?}");
+    assert!(log.contains("host=h-") && !log.contains(" { "), "{log}");
+}
+
+#[test]
+fn an_answer_that_cannot_be_written_is_a_failure() {
+    let folder = without_engine();
+    for arguments in [&["leases"][..], &["leases", "--json"], &["init"]] {
+        let output = Command::new(env!("CARGO_BIN_EXE_feira-host"))
+            .args(arguments)
+            .arg("--data")
+            .arg(folder.path())
+            .stdout(
+                std::fs::OpenOptions::new()
+                    .write(true)
+                    .open("/dev/full")
+                    .unwrap(),
+            )
+            .output()
+            .unwrap();
+        let (_, err) = ends(&output, 1);
+        assert!(err.contains("could not be written"), "{err}");
+    }
+}
+
+#[test]
+fn a_machine_is_not_given_away_by_a_slip() {
+    let folder = without_engine();
+    let (_, err) = ends(&host(folder.path(), &["list", "--price", "0"]), 2);
+    assert!(
+        err.contains("gives the machine away") && err.contains("--free"),
+        "{err}"
+    );
+    let (_, err) = ends(
+        &host(folder.path(), &["list", "--price", "0.35", "--free"]),
+        2,
+    );
+    assert!(err.contains("--free means --price 0"), "{err}");
+    let (_, err) = ends(&host(folder.path(), &["list", "--price", "-1"]), 2);
+    assert!(
+        err.contains("--price") && err.contains("nothing or more"),
+        "{err}"
+    );
+    // Meant so, it goes on to look for the engine.
+    ends(&host(folder.path(), &["list", "--price", "0", "--free"]), 8);
 }
 
 /// A user who may do nothing that everybody may not.
@@ -200,6 +322,33 @@ fn an_engine_that_may_not_be_used_is_said_with_the_remedy() {
         err.contains("may not be used by this user") && err.contains("groups docker"),
         "{err}"
     );
+}
+
+#[test]
+fn root_looks_after_a_host_of_another_user_and_leaves_nothing_there_that_it_could_not_use() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let folder = without_engine();
+    for path in [
+        folder.path().to_owned(),
+        folder.path().join("identity.key"),
+        folder.path().join("host.toml"),
+    ] {
+        std::os::unix::fs::chown(path, Some(NOBODY), Some(NOBODY)).unwrap();
+    }
+    let (out, _) = ends(&host(folder.path(), &["doctor"]), 1);
+    assert!(out.contains("ok    key"), "{out}");
+    ends(&host(folder.path(), &["leases"]), 0);
+    for command in [&["run"][..], &["init", "--broker", BROKER]] {
+        let (_, err) = ends(&host(folder.path(), command), 4);
+        assert!(err.contains("belongs to nobody"), "{err}");
+        assert!(err.contains("runuser -u nobody -- feira-host"), "{err}");
+    }
+    let owned_by_root = std::fs::read_dir(folder.path())
+        .unwrap()
+        .filter(|entry| entry.as_ref().unwrap().metadata().unwrap().uid() == 0);
+    assert_eq!(owned_by_root.count(), 0);
 }
 
 #[test]

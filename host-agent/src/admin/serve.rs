@@ -14,8 +14,8 @@ use tokio::task::JoinSet;
 
 /// Owners at once.
 const CONNECTIONS_MAX: usize = 16;
-/// An owner asks at once or not at all.
-const READ_TIMEOUT: Duration = Duration::from_secs(30);
+/// An owner asks at once or not at all: whoever only sits there gives way to the next.
+const READ_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A question on its way to the loop, and where its answer goes.
 pub(crate) type Asked = (AdminRequest, oneshot::Sender<AdminReply>);

@@ -1,11 +1,14 @@
 //! What the agent's loop owns, and the one way in which a decision becomes true: journal first, then memory,
 //! then the world. It holds no rule of its own.
 
+use super::disks::Disks;
 use super::entry::{Doors, Lookup, entrance};
 use super::events::Done;
 use super::jobs::Jobs;
+use super::mood::Mood;
 use super::sight::{Engine, Standing};
 use super::talk::Talks;
+use super::words;
 use super::{AgentError, LOGS_NAME};
 use crate::access::AccessService;
 use crate::clock::{self, Clock};
@@ -50,6 +53,7 @@ pub(super) struct Broker {
     pub(super) announcing: bool,
     /// When the offers are said to it again.
     pub(super) next_announce: Millis,
+    pub(super) mood: Mood,
 }
 
 /// Everything that the loop owns.
@@ -67,6 +71,7 @@ pub(super) struct Desk<R, H> {
     pub(super) listing: Option<Listing>,
     pub(super) standing: Standing,
     pub(super) engine: Engine,
+    pub(super) disks: Disks,
 
     pub(super) brokers: BTreeMap<BrokerId, Broker>,
     pub(super) talks: Talks,
@@ -108,6 +113,7 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
                     offers_noted_at: None,
                     announcing: false,
                     next_announce: now.monotonic,
+                    mood: Mood::default(),
                 };
                 (address.broker, broker)
             })
@@ -122,6 +128,7 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
             jobs: Jobs::new(),
             standing: Standing::default(),
             engine: Engine::new(now.monotonic),
+            disks: Disks::default(),
             identity: Arc::new(identity),
             runtime,
             hardware: Arc::new(hardware),
@@ -239,16 +246,19 @@ fn differs(before: &LeaseRecord, after: &LeaseRecord) -> bool {
 fn log_move(before: Option<&LeaseRecord>, after: &LeaseRecord) {
     let from = before.map_or("nothing", |record| record.state.word());
     let to = after.state.word();
-    let lease = after.lease.short();
+    let (lease, broker) = (after.lease.short(), after.broker.short());
+    let run = after.state.run();
     match &after.state {
         State::Failed { problem, .. } => {
-            tracing::warn!(%lease, from, to, run = after.state.run(), detail = %problem.detail, "lease");
+            tracing::warn!(%lease, %broker, from, to, run, reason = %problem.detail, "lease");
         }
         State::Stopped { reason, .. } => {
-            tracing::info!(%lease, from, to, run = after.state.run(), ?reason, "lease");
+            let reason = words::stopped(reason);
+            tracing::info!(%lease, %broker, from, to, run, reason, "lease");
         }
         State::Preparing { .. } | State::Running { .. } | State::Gone { .. } => {
-            tracing::info!(%lease, from, to, run = after.state.run(), want = ?after.want, "lease");
+            let want = words::want(after.want);
+            tracing::info!(%lease, %broker, from, to, run, want, "lease");
         }
     }
 }

@@ -4,6 +4,7 @@
 
 use super::AgentError;
 use super::desk::Desk;
+use super::disks::Left;
 use super::jobs::Ended;
 use super::saying::Answer;
 use super::sight::Checked;
@@ -14,6 +15,7 @@ use crate::runtime::{Container, ContainerEvent, EventWatch, Runtime};
 use protocol::ids::{BrokerId, LeaseId};
 use protocol::lease::Progress;
 use protocol::net::{NodeEvent, NodeEvents};
+use protocol::units::Millis;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
@@ -32,6 +34,8 @@ pub(super) enum Done {
         begun: Moment,
         found: Result<Vec<Container>, String>,
     },
+    /// How much more each lease may write, as of a look that began then.
+    Disks { began: Millis, left: Left },
     /// Engine and machine.
     Checked(Box<Checked>),
     /// A broker's answer.
@@ -150,6 +154,7 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
             }) => self.sighted(number, begun, found).await?,
             Event::Done(Done::Checked(found)) => self.checked(*found),
             Event::Done(Done::Sent(sent)) => self.answered(*sent),
+            Event::Done(Done::Disks { began, left }) => self.disks_seen(began, left),
             Event::Broke(reason) => return Err(AgentError::Broke { reason }),
             Event::Step(progress) => self.stepped(progress),
             Event::Engine(event) => self.engine_said(event),
@@ -181,6 +186,7 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
     async fn turn(&mut self) -> Result<(), AgentError> {
         self.look_at_links();
         self.look_if_due();
+        self.look_at_disks_if_due();
         self.align_jobs();
         self.talk_if_due().await?;
         self.announce_if_due();
@@ -192,6 +198,7 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
         let deadline = self.config.periods.drain;
         self.draining = true;
         self.jobs.cancel_preparations();
+        self.disks.give_up();
         self.announce_soon();
         self.announce_if_due();
         let result = match tokio::time::timeout(deadline, self.drain()).await {
@@ -221,7 +228,7 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
                 Some(done) = self.tasks.join_next() => match done {
                     Ok(Done::Sight { number, begun, found }) => self.sighted(number, begun, found).await?,
                     Ok(Done::Sent(sent)) => self.answered(*sent),
-                    Ok(Done::Checked(_)) | Err(_) => {}
+                    Ok(Done::Checked(_) | Done::Disks { .. }) | Err(_) => {}
                 },
                 else => return Ok(()),
             }

@@ -3,6 +3,7 @@
 
 use super::AgentError;
 use super::desk::Desk;
+use super::words;
 use crate::core::lease::{LeaseRecord, State};
 use crate::core::reconcile::{Outcome, Work};
 use crate::hardware::Hardware;
@@ -144,7 +145,8 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
             steps: self.jobs.steps.clone(),
             logs: record.is_some().then(|| self.logs_path(lease)),
         };
-        tracing::debug!(lease = %lease.short(), ?work, exists, "work begins");
+        let doing = words::work(work);
+        tracing::debug!(lease = %lease.short(), doing, exists, "work begins");
         let token = cancel.clone();
         self.jobs.set.spawn(async move {
             let outcome = task.run(work, record, exists, &token).await;

@@ -10,9 +10,9 @@
 //!
 //! * `desk`: what the loop owns, and how a decision becomes true.
 //! * `events`: the loop itself, one closed enum of what can happen.
-//! * `goals`: what brokers ask. `talk`, `saying`: what they are told.
+//! * `goals`: what brokers ask. `talk`, `saying`: what they are told. `words`: what the log calls it.
 //!   `announce`: the offers.
-//! * `jobs`: work on containers. `sight`: what the engine shows.
+//! * `jobs`: work on containers. `sight`: what the engine shows. `disks`: what leases may still write.
 //! * `answers`: what the owner asks.
 
 mod desk;
@@ -20,9 +20,12 @@ mod events;
 
 mod announce;
 mod goals;
+mod mood;
 mod saying;
 mod talk;
+mod words;
 
+mod disks;
 mod jobs;
 mod sight;
 

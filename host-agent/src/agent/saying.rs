@@ -3,7 +3,9 @@
 
 use super::desk::{Desk, millis};
 use super::events::{Done, Sent, What};
+use super::mood::Mood;
 use super::signing::{ANSWER_VALIDITY, sign};
+use super::words;
 use crate::hardware::Hardware;
 use crate::runtime::Runtime;
 use protocol::ids::{BrokerId, PublicKey};
@@ -49,9 +51,9 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
     /// A broker answered, or did not.
     pub(super) fn answered(&mut self, sent: Sent) {
         let now = self.now();
-        let again = now.monotonic.plus(millis(self.config.periods.resend));
         let is_noted = matches!(sent.answer, Answer::Noted);
         self.log_answer(&sent);
+        let again = now.monotonic.plus(self.pause(sent.to));
         match sent.what {
             What::Offers => {
                 if let Some(broker) = self.brokers.get_mut(&sent.to) {
@@ -104,17 +106,42 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
         }
     }
 
+    /// How long to wait before something is said again to this broker.
+    fn pause(&self, broker: BrokerId) -> Millis {
+        let periods = &self.config.periods;
+        let (first, longest) = (millis(periods.resend), millis(periods.announce));
+        self.brokers
+            .get(&broker)
+            .map_or(first, |broker| broker.mood.pause(first, longest))
+    }
+
     fn log_answer(&mut self, sent: &Sent) {
         let broker = sent.to.short();
+        let what = words::message(sent.what);
+        let mood = self.brokers.get_mut(&sent.to).map(|known| &mut known.mood);
         match &sent.answer {
-            Answer::Noted => {}
+            Answer::Noted => {
+                // Progress is not signed, so it says nothing about the clocks.
+                let is_signed = !matches!(sent.what, What::Progress(_));
+                if is_signed && mood.is_some_and(Mood::noted) {
+                    tracing::info!(%broker, "the clocks agree again");
+                }
+            }
             Answer::Refused(rejection) => {
+                let is_news = mood.is_none_or(|mood| mood.refused(rejection));
                 self.count("refused_by_broker");
-                tracing::warn!(%broker, what = ?sent.what, %rejection, "the broker refused");
+                if !is_news {
+                    tracing::debug!(%broker, what, %rejection, "the broker refuses, as before");
+                } else if let Rejection::NotNow { now, .. } = rejection {
+                    let reason = words::clocks(self.now().wall, *now);
+                    tracing::warn!(%broker, reason, "the broker refuses");
+                } else {
+                    tracing::warn!(%broker, what, %rejection, "the broker refuses");
+                }
             }
             Answer::None(reason) => {
                 self.count("not_answered_by_broker");
-                tracing::debug!(%broker, what = ?sent.what, reason, "the broker did not answer");
+                tracing::debug!(%broker, what, reason, "the broker did not answer");
             }
         }
     }

@@ -21,8 +21,10 @@ use std::time::Duration;
 const LOOK_DEADLINE: Duration = Duration::from_secs(30);
 /// All but the disk changes rarely, and asking a GPU's driver takes a moment.
 const HARDWARE_PERIOD: Millis = Millis(300_000);
-/// An engine that was lost is asked this often.
-const LOST_PERIOD: Millis = Millis(2_000);
+/// An engine that was lost is asked so much later, and each time twice as much up to the other. The watch of its
+/// events hears first that it is back.
+const LOST_PAUSE_FIRST: Millis = Millis(2_000);
+const LOST_PAUSE_LAST: Millis = Millis(16_000);
 
 /// What is known of the engine.
 #[derive(Debug)]
@@ -37,6 +39,9 @@ pub(super) struct Engine {
     next_look: Millis,
     checking: bool,
     next_check: Millis,
+    /// It was said that it does not answer.
+    is_missed: bool,
+    lost_pause: Millis,
 }
 
 impl Engine {
@@ -51,6 +56,8 @@ impl Engine {
             next_look: now,
             checking: false,
             next_check: now,
+            is_missed: false,
+            lost_pause: LOST_PAUSE_FIRST,
         }
     }
 
@@ -132,11 +139,12 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
 
     fn check_engine(&mut self, now: Millis) {
         self.engine.checking = true;
+        self.disks.measure_begins();
         let period = millis(self.config.periods.measure);
         self.engine.next_check = now.plus(if self.engine.is_up() {
             period
         } else {
-            LOST_PERIOD
+            self.engine.lost_pause
         });
         let (runtime, hardware) = (Arc::clone(&self.runtime), Arc::clone(&self.hardware));
         let is_old = now.0.saturating_sub(self.standing.measured_at.0) >= HARDWARE_PERIOD.0;
@@ -186,6 +194,8 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
             Ok(found) => found,
             Err(reason) => {
                 self.engine_lost(reason);
+                let pause = &mut self.engine.lost_pause;
+                *pause = pause.plus(*pause).min(LOST_PAUSE_LAST);
                 return;
             }
         };
@@ -195,12 +205,15 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
             self.announce_soon();
         }
         self.engine.state = Ok(facts);
+        self.engine.is_missed = false;
+        self.engine.lost_pause = LOST_PAUSE_FIRST;
         if self.standing.measured.as_ref() != Some(&measured) {
             let gpus = measured.nvidia.gpus().len();
             tracing::info!(gpus, cpu = %measured.processor.model, "the machine is measured");
             self.standing.measured_at = self.now().monotonic;
             self.announce_soon();
         }
+        self.disks.measured();
         self.standing.measured = Some(measured);
         self.standing.machine = Some(machine);
         self.derive_offers();
@@ -221,15 +234,15 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
     }
 
     pub(super) fn engine_lost(&mut self, reason: String) {
-        if self.engine.is_up() || self.engine.last_sight().is_none() {
+        if !std::mem::replace(&mut self.engine.is_missed, true) {
             tracing::warn!(
                 reason,
                 "the container engine does not answer; nothing is offered until it does"
             );
+            self.announce_soon();
         }
         self.engine.state = Err(reason);
         self.engine.check_soon_after(self.clock.now().monotonic);
-        self.announce_soon();
     }
 
     /// Something happened to a container: the list is always the truth.
@@ -255,8 +268,13 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
         }
     }
 
-    /// Disk that a new lease may have.
+    /// Disk that a new lease may have: free, not kept for the system, and promised to no other lease.
     pub(super) fn disk_for_leases(&self) -> Bytes {
+        let promised = self.leases.promised_disk(self.disks.left());
+        Bytes(self.disk_not_reserved().0.saturating_sub(promised.0))
+    }
+
+    fn disk_not_reserved(&self) -> Bytes {
         let free = self
             .standing
             .machine
@@ -275,7 +293,8 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
                 .as_ref()
                 .map(|_| ())
                 .map_err(Clone::clone),
-            disk_free: self.disk_for_leases(),
+            disk_free: self.disk_not_reserved(),
+            disk_left: self.disks.left(),
             draining: self.draining,
         }
     }
@@ -283,7 +302,7 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
 
 impl Engine {
     const fn check_soon_after(&mut self, now: Millis) {
-        self.next_check = now.plus(LOST_PERIOD);
+        self.next_check = now.plus(self.lost_pause);
     }
 }
 

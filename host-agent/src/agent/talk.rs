@@ -5,13 +5,14 @@ use super::AgentError;
 use super::desk::{Desk, millis};
 use super::events::{Done, Sent, What};
 use super::saying::ask;
+use super::words;
 use crate::core::lease::{LeaseRecord, State};
 use crate::core::leases::{Decision, Leases};
 use crate::core::report::{Stages, gone_without_record, grant};
 use crate::hardware::Hardware;
 use crate::runtime::Runtime;
 use protocol::ids::{BrokerId, LeaseId};
-use protocol::lease::{Grant, Progress, Refusal, Report, Stage};
+use protocol::lease::{Grant, Progress, Refusal, RefusalReason, Report, Stage};
 use protocol::message::BrokerRequest;
 use protocol::units::Millis;
 use std::collections::BTreeMap;
@@ -40,6 +41,7 @@ pub(super) struct Talk {
 pub(super) struct Plea {
     pub(super) saying: bool,
     pub(super) next: Millis,
+    is_logged: bool,
     /// The broker would not hear a refusal: for it the lease went on. Then it hears that it is gone.
     pub(super) as_gone: bool,
 }
@@ -109,6 +111,20 @@ impl Talks {
     }
 }
 
+/// Once for each lease that a broker asks for and does not get.
+fn log_plea(lease: LeaseId, broker: BrokerId, reason: Option<&RefusalReason>) {
+    let (lease, broker) = (lease.short(), broker.short());
+    match reason {
+        Some(reason) => {
+            let reason = words::refused(reason);
+            tracing::info!(%lease, %broker, reason, "lease refused");
+        }
+        None => {
+            tracing::info!(%lease, %broker, "lease is not on record here: its broker hears that it is gone")
+        }
+    }
+}
+
 impl<R: Runtime, H: Hardware> Desk<R, H> {
     /// Says what is due to be said.
     pub(super) async fn talk_if_due(&mut self) -> Result<(), AgentError> {
@@ -142,6 +158,9 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
                 && self.brokers.get(&broker).is_some_and(|b| b.was_up)
             {
                 plea.saying = true;
+                if !std::mem::replace(&mut plea.is_logged, true) {
+                    log_plea(lease, broker, reason.as_ref());
+                }
                 let reason = reason.filter(|_| !plea.as_gone);
                 due.push((lease, broker, reason));
             }
@@ -149,7 +168,6 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
         for (lease, broker, reason) in due {
             match reason {
                 Some(reason) => {
-                    tracing::info!(lease = %lease.short(), ?reason, "refused");
                     self.say(broker, What::Refusal(lease), Refusal { lease, reason });
                 }
                 None => {

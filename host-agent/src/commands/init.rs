@@ -15,6 +15,7 @@ use std::path::Path;
 
 /// Makes what is missing and says what comes next.
 pub(super) fn init(place: &Place, init: &Init) -> Result<Exit, Failure> {
+    place.check_owner("init …")?;
     let (key, file) = (place.folder.key(), place.folder.config());
     let (identity, key_made) = make_key(place, &key)?;
     let failed = |error: io::Error| {

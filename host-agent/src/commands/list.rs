@@ -24,6 +24,7 @@ const RAM_STEP: u64 = 64 << 20;
 
 /// Lists the machine.
 pub(super) fn list(place: &Place, list: &List) -> Result<Exit, Failure> {
+    check_price(place, list)?;
     let (config, identity) = (place.config()?, place.identity()?);
     let host = HostId::from(identity.public());
     let network = ContainerNetwork::from(list.network);
@@ -46,10 +47,36 @@ pub(super) fn list(place: &Place, list: &List) -> Result<Exit, Failure> {
             | AdminReply::Done
             | AdminReply::Refused(_),
         ) => return Err(unexpected()),
-        None => write(place, &config, host, &seen, listing)?,
+        None => {
+            place.check_owner("list …")?;
+            write(place, &config, host, &seen, listing)?
+        }
     };
-    offers::print(place, &rows);
+    offers::print(place, &rows, offers::Depth::Said);
     Ok(Exit::Done)
+}
+
+/// Nobody gives a machine away by a slip of the finger.
+fn check_price(place: &Place, list: &List) -> Result<(), Failure> {
+    match (list.price.0, list.free) {
+        (0, false) => {
+            let what = "--price 0 gives the machine away: renters would pay nothing for computing";
+            let free = place.command("list --price 0 --free");
+            let help = format!(
+                "if that is meant: {free}\nif not, name a price: {}",
+                place.command("list --price 0.35")
+            );
+            Err(Failure::new(Exit::Usage, what).help(help))
+        }
+        (price, true) if price > 0 => {
+            let what = format!(
+                "--free means --price 0, and --price {} was given",
+                list.price.amount()
+            );
+            Err(Failure::new(Exit::Usage, what).help("leave one of them out"))
+        }
+        (_, _) => Ok(()),
+    }
 }
 
 /// Takes the machine off the market.
@@ -58,6 +85,7 @@ pub(super) fn unlist(place: &Place) -> Result<Exit, Failure> {
         return Err(place.not_listed());
     }
     if place.ask_if_running(&AdminRequest::Unlist)?.is_none() {
+        place.check_owner("unlist")?;
         let (mut journal, _) =
             Journal::open(place.folder.path()).map_err(|error| place.journal_failed(&error))?;
         journal
@@ -169,6 +197,12 @@ fn warn(place: &Place, list: &List, config: &Config, seen: &Seen) {
              exists yet. Use --network none unless nothing there would mind.",
         ),
         ContainerNetwork::None => {}
+    }
+    if list.free {
+        place.printer.note(&format!(
+            "warning: computing is given away; disk still costs renters {}.",
+            list.storage
+        ));
     }
     if config.brokers.is_empty() {
         place.printer.note(&format!(

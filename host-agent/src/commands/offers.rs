@@ -26,7 +26,7 @@ pub(super) fn show(place: &Place) -> Result<Exit, Failure> {
     if rows.is_empty() {
         return Err(place.not_listed());
     }
-    print(place, &rows);
+    print(place, &rows, Depth::Signed);
     Ok(Exit::Done)
 }
 
@@ -42,8 +42,17 @@ fn without_agent(place: &Place) -> Result<Vec<OfferRow>, Failure> {
         .collect())
 }
 
+/// How much of an offer people are shown; programs get all of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Depth {
+    /// What it says.
+    Said,
+    /// What it says, and what is signed for it.
+    Signed,
+}
+
 /// Prints offers, one field a line: there are few, and each is a promise.
-pub(super) fn print(place: &Place, rows: &[OfferRow]) {
+pub(super) fn print(place: &Place, rows: &[OfferRow], depth: Depth) {
     if place.printer.is_json() {
         place
             .printer
@@ -54,7 +63,11 @@ pub(super) fn print(place: &Place, rows: &[OfferRow]) {
         if number > 0 {
             place.printer.line("");
         }
-        for (field, value) in fields(row) {
+        let signed = match depth {
+            Depth::Said => Vec::new(),
+            Depth::Signed => signed_fields(row),
+        };
+        for (field, value) in fields(row).into_iter().chain(signed) {
             place.printer.line(&format!("{field:<14}{value}"));
         }
     }
@@ -87,6 +100,12 @@ fn fields(row: &OfferRow) -> Vec<(&'static str, String)> {
             "free",
             taken.map_or("yes".to_owned(), |reason| format!("no: {reason}")),
         ),
+    ]
+}
+
+/// What every order for it agrees to.
+fn signed_fields(row: &OfferRow) -> Vec<(&'static str, String)> {
+    vec![
         ("terms", row.terms.clone()),
         ("signed bytes", row.signed_bytes.clone()),
     ]

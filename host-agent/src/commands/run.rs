@@ -7,7 +7,7 @@ use crate::args::Run;
 use crate::exit::{Exit, Failure};
 use crate::hardware::this::ThisMachine;
 use crate::logs;
-use crate::runtime::docker::DockerRuntime;
+use crate::runtime::docker::LateDocker;
 use protocol::ids::HostId;
 use sd_notify::NotifyState;
 use std::io;
@@ -58,11 +58,12 @@ async fn serve(place: &Place, run: &Run) -> Result<Exit, Failure> {
 
 async fn start(place: &Place) -> Result<Agent, Failure> {
     let (config, identity) = (place.config()?, place.identity()?);
+    place.check_owner("run")?;
     let host = HostId::from(identity.public());
     if config.brokers.is_empty() {
         tracing::warn!("no broker is set in host.toml, so nobody sees this host");
     }
-    let runtime = DockerRuntime::connect(&config.engine, host)
+    let runtime = LateDocker::connect(&config.engine, host)
         .await
         .map_err(|error| engine_failed(&error))?;
     let hardware = ThisMachine::new(config.nvml.clone());

@@ -6,6 +6,7 @@ use protocol::ids::{BrokerId, HostId, LeaseId, PublicKey, RenterId};
 use protocol::lease::{Award, Detail, LeaseGoal, RefusalReason};
 use protocol::order::Order;
 use protocol::units::{Bytes, Timestamp};
+use std::collections::BTreeMap;
 
 /// What a host knows of itself when it judges a match.
 #[derive(Debug, Clone)]
@@ -14,8 +15,10 @@ pub struct Standing<'a> {
     pub offers: &'a [Listed],
     /// Whether its engine answers; if not, what was said.
     pub engine: Result<(), String>,
-    /// Disk that a new lease may still have.
+    /// Disk that is free now and may be given to leases; what other leases were promised is not yet taken off.
     pub disk_free: Bytes,
+    /// How much more each lease may write, as last looked at; of one that is not in it nothing is known.
+    pub disk_left: &'a BTreeMap<LeaseId, Bytes>,
     /// Whether it takes new leases at all.
     pub draining: bool,
 }
@@ -33,7 +36,7 @@ pub struct Checked<'a> {
     pub listed: &'a Listed,
 }
 
-/// Checks everything about a match but whether its resources are free.
+/// Checks everything about a match but whether its resources and its disk are free.
 ///
 /// # Errors
 /// Why it is refused.
@@ -63,7 +66,7 @@ pub fn check<'a>(
         return Err(bad("the broker's match is not of this order"));
     }
     let listed = check_offer(&order, &award, standing)?;
-    check_means(&order, standing)?;
+    check_means(standing)?;
     Ok(Checked {
         order,
         renter,
@@ -121,15 +124,12 @@ fn check_offer<'a>(
 }
 
 /// The host can do it now.
-fn check_means(order: &Order, standing: &Standing<'_>) -> Result<(), RefusalReason> {
+fn check_means(standing: &Standing<'_>) -> Result<(), RefusalReason> {
     if standing.draining {
         return Err(RefusalReason::Draining);
     }
     if let Err(reason) = &standing.engine {
         return Err(RefusalReason::EngineDown(Detail::cut(reason)));
-    }
-    if order.disk > standing.disk_free {
-        return Err(RefusalReason::DiskFull);
     }
     Ok(())
 }

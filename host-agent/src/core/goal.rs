@@ -8,7 +8,7 @@ use crate::core::leases::{Change, Decision, GoalSeen, Leases, Note};
 use crate::core::meter::{Meter, Moment};
 use protocol::ids::{BrokerId, LeaseId};
 use protocol::lease::{Goal, LeaseGoal, RefusalReason, StopReason, Want};
-use protocol::units::Seconds;
+use protocol::units::{Bytes, Seconds};
 use std::collections::BTreeSet;
 
 /// A goal older than the last one is not followed, unless nothing was heard for this long: then the
@@ -37,6 +37,7 @@ impl Leases {
         let mut deciding = Deciding {
             leases: self,
             capacity: self.capacity().clone(),
+            promised: self.promised_disk(standing.disk_left),
             now,
         };
         let named: BTreeSet<LeaseId> = goal.leases.iter().map(|lease| lease.lease).collect();
@@ -81,6 +82,7 @@ fn in_order_of_receipt(goal: &Goal) -> Vec<&LeaseGoal> {
 struct Deciding<'a> {
     leases: &'a Leases,
     capacity: Capacity,
+    promised: Bytes,
     now: Moment,
 }
 
@@ -238,6 +240,11 @@ impl Deciding<'_> {
             .capacity
             .take(goal.lease, &listed.offer.share.resources, self.now.wall)
             .map_err(|_| RefusalReason::Taken)?;
+        let free = standing.disk_free.0.saturating_sub(self.promised.0);
+        if order.disk.0 > free {
+            return Err(RefusalReason::DiskFull);
+        }
+        self.promised = Bytes(self.promised.0.saturating_add(order.disk.0));
         self.capacity.set_holdings(goal.lease, &held);
         Ok(LeaseRecord {
             lease: goal.lease,

@@ -3,11 +3,11 @@
 //! can refuse it any more.
 
 use crate::core::capacity::Capacity;
-use crate::core::lease::LeaseRecord;
+use crate::core::lease::{LeaseRecord, State};
 use protocol::ids::{BrokerId, HostId, LeaseId};
 use protocol::lease::RefusalReason;
 use protocol::offer::ResourceName;
-use protocol::units::Timestamp;
+use protocol::units::{Bytes, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What is on disk before it is true.
@@ -153,6 +153,25 @@ impl Leases {
     #[must_use]
     pub const fn capacity(&self) -> &Capacity {
         &self.capacity
+    }
+
+    /// Disk that is promised to leases and that they may still fill: what each may write by `left`, or all that it
+    /// ordered when nothing is known of it. A lease has its disk until it is gone.
+    #[must_use]
+    pub fn promised_disk(&self, left: &BTreeMap<LeaseId, Bytes>) -> Bytes {
+        let of_one = |record: &LeaseRecord| match record.state {
+            State::Gone { .. } => 0,
+            State::Preparing { .. }
+            | State::Running { .. }
+            | State::Stopped { .. }
+            | State::Failed { .. } => {
+                let ordered = record.order.disk;
+                left.get(&record.lease)
+                    .map_or(ordered.0, |left| left.0.min(ordered.0))
+            }
+        };
+        let all = self.records.values().map(of_one);
+        Bytes(all.fold(0, u64::saturating_add))
     }
 
     /// A broker's latest goal.

@@ -20,6 +20,7 @@ use protocol::terms::{ContractKind, Limits, Prices};
 use protocol::units::{
     BasisPoints, Bytes, MicroUsd, Millis, PricePerGbMonth, PricePerHour, Seconds, Timestamp,
 };
+use std::collections::BTreeMap;
 
 /// When the tests begin: an order signed now is valid for two minutes.
 pub(crate) const START: u64 = 1_000_000_000;
@@ -92,6 +93,7 @@ pub(crate) struct World {
     pub(crate) brokers: [SigningKey; 2],
     pub(crate) renter: SigningKey,
     pub(crate) offers: Vec<Listed>,
+    pub(crate) disk_left: BTreeMap<LeaseId, Bytes>,
 }
 
 pub(crate) fn public(key: &SigningKey) -> PublicKey {
@@ -118,6 +120,7 @@ impl World {
             brokers: [key(1), key(2)],
             renter: key(3),
             offers: offers(host, &machine, &listing(&machine), &[]).unwrap(),
+            disk_left: BTreeMap::new(),
         }
     }
 
@@ -134,6 +137,7 @@ impl World {
             offers: &self.offers,
             engine: Ok(()),
             disk_free: Bytes::from_gb(400),
+            disk_left: &self.disk_left,
             draining: false,
         }
     }

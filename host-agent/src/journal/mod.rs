@@ -16,6 +16,9 @@ use protocol::codec::{self, CodecError};
 use protocol::ids::LeaseId;
 use protocol::offer::ResourceName;
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
+use std::fs::{self, OpenOptions, Permissions};
+use std::io;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// Name of the journal in the data folder.
@@ -90,6 +93,7 @@ impl Journal {
     pub fn open(folder: &Path) -> Result<(Self, Recovered), JournalError> {
         let lock = FolderLock::take(folder)?;
         let path = folder.join(FILE_NAME);
+        close_to_others(&path)?;
         let connection = connect(&path)?;
         let mut journal = Self {
             path,
@@ -182,6 +186,33 @@ pub fn peek(folder: &Path) -> Result<Option<Recovered>, JournalError> {
         return Ok(None);
     }
     read(&connection, &path).map(Some)
+}
+
+/// Makes the file for its owner alone; what SQLite puts beside it gets the same mode. Files of an earlier version
+/// are closed too.
+fn close_to_others(path: &Path) -> Result<(), JournalError> {
+    let failed = |source| {
+        JournalError::Lock(LockError::Io {
+            path: path.to_owned(),
+            source,
+        })
+    };
+    OpenOptions::new()
+        .append(true)
+        .create(true)
+        .mode(0o600)
+        .open(path)
+        .map_err(failed)?;
+    for ending in ["", "-wal", "-shm"] {
+        let mut name = path.as_os_str().to_owned();
+        name.push(ending);
+        match fs::set_permissions(&name, Permissions::from_mode(0o600)) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(failed(error)),
+        }
+    }
+    Ok(())
 }
 
 fn connect(path: &Path) -> Result<Connection, JournalError> {

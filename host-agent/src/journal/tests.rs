@@ -5,6 +5,7 @@ use crate::core::leases::{Change, Leases};
 use crate::core::tests::{World, at, goal, listing, machine};
 use crate::journal::lock::LockError;
 use protocol::lease::Want;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 /// The change that taking a lease is.
@@ -49,6 +50,25 @@ fn what_was_committed_is_there_after_a_crash() {
     let leases = Leases::recovered(world.host, recovered.epochs, recovered.records);
     let holder = leases.capacity().holder(&record.state.held()[0].resource);
     assert_eq!(holder, Some(record.lease));
+}
+
+#[test]
+fn the_files_of_the_journal_are_for_their_owner_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let mode = |name: &str| {
+        let path = folder.path().join(name);
+        std::fs::metadata(path).unwrap().permissions().mode() & 0o777
+    };
+    let names = ["journal.db", "journal.db-wal", "journal.db-shm"];
+    let (mut journal, _) = Journal::open(folder.path()).unwrap();
+    journal.set_listing(None).unwrap();
+    assert_eq!(names.map(mode), [0o600; 3]);
+    drop(journal);
+    // As an earlier version left it.
+    let path = folder.path().join("journal.db");
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
+    let (_journal, _) = Journal::open(folder.path()).unwrap();
+    assert_eq!(mode("journal.db"), 0o600);
 }
 
 #[test]

@@ -106,6 +106,10 @@ pub trait Runtime: Send + Sync + 'static {
     fn disk_used(&self, lease: LeaseId)
     -> impl Future<Output = Result<Bytes, RuntimeError>> + Send;
 
+    /// How much more the container may write. Walks its layer: not to be asked often.
+    fn disk_left(&self, lease: LeaseId)
+    -> impl Future<Output = Result<Bytes, RuntimeError>> + Send;
+
     /// What the container wrote, as the engine keeps it. With `follow` the stream ends when the container
     /// does.
     fn logs(

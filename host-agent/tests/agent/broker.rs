@@ -66,6 +66,7 @@ pub(crate) struct FakeBroker {
     pub(crate) address: Multiaddr,
     heard: Arc<Mutex<Heard>>,
     mute: Arc<AtomicBool>,
+    no: Arc<Mutex<Option<Rejection>>>,
     sequence: AtomicU64,
     started_at: Timestamp,
     _task: AbortOnDropHandle<()>,
@@ -81,7 +82,9 @@ impl FakeBroker {
         let address = node.listen_addresses().await[0].clone();
         let heard = Arc::new(Mutex::new(Heard::default()));
         let mute = Arc::new(AtomicBool::new(false));
+        let no = Arc::new(Mutex::new(None));
         let (ears, silent) = (Arc::clone(&heard), Arc::clone(&mute));
+        let said = Arc::clone(&no);
         let task = tokio::spawn(async move {
             while let Some(event) = events.recv().await {
                 if let NodeEvent::Request {
@@ -89,6 +92,8 @@ impl FakeBroker {
                 } = event
                 {
                     let reply = hear(&mut ears.lock().unwrap(), &bytes);
+                    let no: Option<Rejection> = said.lock().unwrap().clone();
+                    let reply = no.map_or(reply, BrokerReply::Refused);
                     if !silent.load(Ordering::SeqCst) {
                         let _gone = responder.reply(message::encode(&reply).unwrap());
                     }
@@ -102,6 +107,7 @@ impl FakeBroker {
             address,
             heard,
             mute,
+            no,
             sequence: AtomicU64::new(0),
             started_at: clock::wall(),
             _task: AbortOnDropHandle::new(task),
@@ -115,6 +121,11 @@ impl FakeBroker {
     /// From now on it hears and does not answer, or answers again.
     pub(crate) fn mute(&self, mute: bool) {
         self.mute.store(mute, Ordering::SeqCst);
+    }
+
+    /// From now on it refuses everything for this reason, or nothing any more.
+    pub(crate) fn refuse(&self, reason: Option<Rejection>) {
+        *self.no.lock().unwrap() = reason;
     }
 
     pub(crate) fn last_report(&self, lease: LeaseId) -> Option<Report> {

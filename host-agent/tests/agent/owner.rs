@@ -4,13 +4,16 @@ use std::time::Duration;
 
 use host_agent::admin::wire::{AdminReply, AdminRequest};
 use host_agent::agent::StartError;
+use host_agent::clock;
 use host_agent::journal::JournalError;
 use host_agent::journal::lock::LockError;
-use protocol::lease::RefusalReason;
-use protocol::message::{self, HostReply, HostRequest};
+use protocol::bounded::Text;
+use protocol::lease::{RefusalReason, Want};
+use protocol::message::{self, HostReply, HostRequest, Rejection};
 use protocol::net::{Identity, Node, NodeConfig, parse_address};
+use protocol::units::Timestamp;
 
-use crate::broker::{FakeBroker, key, wait};
+use crate::broker::{FakeBroker, key, wait, wanting};
 use crate::world::{Host, ask_agent, listing, matched, status};
 
 #[tokio::test]
@@ -86,4 +89,68 @@ async fn an_owner_lists_and_unlists_a_running_agent() {
     broker.say(host.id, vec![stale.clone()]).await;
     let refusal = wait("a refusal", || broker.heard().refusals.first().cloned()).await;
     assert_eq!(refusal, (stale.lease, RefusalReason::OfferChanged));
+}
+
+#[tokio::test]
+async fn disk_that_a_lease_was_promised_is_not_offered_to_the_next() {
+    let (broker, host, agent, goal) = matched().await;
+    let before = status(&agent).await.disk_free_bytes;
+    broker.say(host.id, vec![goal.clone()]).await;
+    broker.running(goal.lease).await;
+    // The order is for 10 GB; once its disk was looked at, what the image and 4096 bytes took is not set
+    // aside a second time.
+    let set_aside = before - status(&agent).await.disk_free_bytes;
+    let looked_at = 10_000_000_000 - 5_000_000 - 4096;
+    assert!(
+        [10_000_000_000, looked_at].contains(&set_aside),
+        "{set_aside}"
+    );
+    let mut tries = 0;
+    while before - status(&agent).await.disk_free_bytes != looked_at {
+        tries += 1;
+        assert!(tries < 500, "its disk is never looked at");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    broker.say(host.id, wanting(&goal, Want::End)).await;
+    broker.gone(goal.lease).await;
+    assert_eq!(status(&agent).await.disk_free_bytes, before);
+}
+
+#[tokio::test]
+async fn owners_who_say_nothing_keep_nobody_else_from_asking() {
+    let broker = FakeBroker::start(1).await;
+    let host = Host::new(&[&broker], 0);
+    let agent = host.start().await;
+    let connect = |_| std::os::unix::net::UnixStream::connect(agent.socket()).unwrap();
+    let _idle: Vec<_> = (0..40).map(connect).collect();
+    let begun = clock::monotonic();
+    assert_eq!(status(&agent).await.host, host.id.to_string());
+    let waited = clock::monotonic().0 - begun.0;
+    assert!(waited < 15_000, "{waited} ms");
+}
+
+#[tokio::test]
+async fn a_broker_with_another_clock_is_asked_more_and_more_seldom() {
+    let broker = FakeBroker::start(1).await;
+    let host = Host::new(&[&broker], 0);
+    let now = Timestamp(clock::wall().0 - 3_600_000);
+    let detail = Text::cut("from the future");
+    broker.refuse(Some(Rejection::NotNow { detail, now }));
+    let _agent = host.start().await;
+    wait("the first offers", || {
+        broker.heard().offers.first().cloned()
+    })
+    .await;
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    // 100 ms, then 200, 400, and 500 for ever (the period of the offers): 3 and 2300 / 500 more; two more for
+    // what the first looks at engine and machine changed.
+    let tries = broker.heard().offers.len();
+    assert!((5..=11).contains(&tries), "{tries} tries");
+    broker.refuse(None);
+    let noted = broker.heard().offers.len();
+    wait("later offers", || {
+        (broker.heard().offers.len() > noted + 1).then_some(())
+    })
+    .await;
+    broker.offers(1).await;
 }

@@ -77,6 +77,13 @@ async fn each_step_may_be_repeated() {
     runtime.start(spec.lease).await.unwrap();
     let kept = runtime.disk_used(spec.lease).await.unwrap();
     assert!(kept.0 >= 4096, "the file of the first run is there: {kept}");
+    let left = runtime.disk_left(spec.lease).await.unwrap();
+    let writable = spec.disk.0 - pulled.size.0;
+    assert_eq!(
+        left.0,
+        writable - kept.0,
+        "what the image and the file leave"
+    );
 
     runtime.remove(spec.lease).await.unwrap();
     runtime.remove(spec.lease).await.unwrap();

@@ -7,8 +7,10 @@ use std::time::Duration;
 use bollard::query_parameters::ImportImageOptionsBuilder;
 use bollard::{API_DEFAULT_VERSION, Docker};
 use futures::{StreamExt, TryStreamExt};
-use host_agent::runtime::docker::DockerRuntime;
-use host_agent::runtime::{ContainerEvent, EventWatch, PulledImage, RunState, Runtime};
+use host_agent::runtime::docker::{DEFAULT_SOCKET, DockerRuntime, LateDocker};
+use host_agent::runtime::{
+    ContainerEvent, EventWatch, PulledImage, RunState, Runtime, RuntimeError,
+};
 use protocol::ids::HostId;
 
 use crate::engine::{bench, bench_at, spec};
@@ -146,4 +148,30 @@ async fn the_watch_outlives_the_engine_and_lists_what_is_left() {
     // It can run again, with the disk that it had.
     bench.runtime.start(spec.lease).await.unwrap();
     bench.runtime.remove(spec.lease).await.unwrap();
+}
+
+#[tokio::test]
+async fn an_engine_that_comes_after_the_agent_is_used_when_it_is_there() {
+    let Some(bench) = bench().await else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("docker.sock");
+    let late = LateDocker::connect(&socket, bench.host).await.unwrap();
+    let mut watch = late.watch();
+    let first = watch.next().await;
+    assert!(
+        matches!(first, Some(ContainerEvent::EngineLost { .. })),
+        "{first:?}"
+    );
+    let error = late.facts().await.unwrap_err();
+    assert!(matches!(error, RuntimeError::Unreachable { .. }), "{error}");
+    std::os::unix::fs::symlink(DEFAULT_SOCKET, &socket).unwrap();
+    loop {
+        match watch.next().await {
+            Some(ContainerEvent::EngineLost { .. }) => {}
+            Some(ContainerEvent::Listed(found)) => break assert!(found.is_empty()),
+            other => panic!("{other:?}"),
+        }
+    }
+    assert!(late.facts().await.is_ok());
+    assert!(late.containers().await.unwrap().is_empty());
 }

@@ -162,7 +162,8 @@ impl Identity {
         Ok(identity)
     }
 
-    /// Reads the key at `path`, if it and its folder are closed to others and owned by this user or root.
+    /// Reads the key at `path`, if it and its folder are closed to others and owned by this user or root; root may
+    /// read everybody's.
     ///
     /// # Errors
     /// One [`IdentityError`] for each thing that can be wrong, naming the path and what mends it.
@@ -338,8 +339,9 @@ fn check_protection(
     found: &fs::Metadata,
 ) -> Result<(), IdentityError> {
     let expected = rustix::process::geteuid().as_raw();
-    // Root may read everything anyway, so a file that root owns and that is closed to others is no wider.
-    if found.uid() != expected && found.uid() != 0 {
+    // Root may read everything anyway: what root owns is no wider, and root may use what is another's, as when it
+    // looks after a service that has a user of its own.
+    if expected != 0 && found.uid() != expected && found.uid() != 0 {
         return Err(IdentityError::WrongOwner {
             what,
             path: path.to_owned(),

@@ -9,6 +9,7 @@
 //! The link is an open stream that says nothing. It keeps the connection from being closed as idle on either side,
 //! and its end is the sign that the connection is gone.
 
+use std::fmt;
 use std::time::{Duration, Instant};
 
 use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
@@ -22,7 +23,7 @@ use super::address::relay_address;
 use super::clock;
 use super::node::{ConnectError, Node};
 use super::streams::{Kind, Opened};
-use crate::ids::PublicKey;
+use crate::ids::{BrokerId, PublicKey};
 
 /// A broker that cannot be reached in this time is tried again later.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
@@ -80,6 +81,17 @@ pub enum Circuit {
         /// What it said.
         reason: String,
     },
+}
+
+impl fmt::Display for Circuit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotWanted => f.write_str("not wanted"),
+            Self::Reserving => f.write_str("asked for"),
+            Self::Reserved { address } => write!(f, "{address}"),
+            Self::Refused { reason } => write!(f, "refused: {reason}"),
+        }
+    }
 }
 
 /// Why a link is down.
@@ -203,7 +215,8 @@ impl Link {
                 pauses = self::pauses();
             }
             let pause = pauses.next().unwrap_or(PAUSE_MAX);
-            tracing::info!(broker = %self.broker, %reason, ?pause, "link down");
+            let next_try_ms = pause.as_millis();
+            tracing::info!(broker = %self.broker_id(), %reason, next_try_ms, "link down");
             self.state.send_replace(LinkState::Down {
                 reason,
                 next_try: clock::now() + pause,
@@ -243,7 +256,7 @@ impl Link {
                 ReserveRelay::No => Circuit::NotWanted,
             },
         });
-        tracing::info!(broker = %self.broker, "link up");
+        tracing::info!(broker = %self.broker_id(), "link up");
         let mut nothing = [0];
         tokio::select! {
             // The broker never writes: whatever comes is the end.
@@ -261,11 +274,15 @@ impl Link {
         loop {
             match timeout(RESERVE_TIMEOUT, self.node.reserve(relay.clone())).await {
                 Ok(Some(Ok(mut reservation))) => {
-                    pauses = self::pauses();
+                    let reserved = clock::now();
                     self.set_circuit(Circuit::Reserved {
                         address: reservation.address.clone(),
                     });
                     reservation.lost().await;
+                    // One that is lost at once, as under a clock that is far off, is not asked for in a circle.
+                    if clock::now().duration_since(reserved) >= GOOD {
+                        pauses = self::pauses();
+                    }
                     self.set_circuit(Circuit::Reserving);
                 }
                 Ok(Some(Err(reason))) => self.set_circuit(Circuit::Refused { reason }),
@@ -279,12 +296,24 @@ impl Link {
     }
 
     fn set_circuit(&self, new: Circuit) {
-        tracing::info!(broker = %self.broker, circuit = ?new, "relay circuit");
+        let broker = self.broker_id();
+        let is_known =
+            |state: &LinkState| matches!(state, LinkState::Up { circuit, .. } if *circuit == new);
+        if is_known(&self.state.borrow()) {
+            tracing::debug!(%broker, circuit = %new, "relay circuit, as before");
+        } else {
+            tracing::info!(%broker, circuit = %new, "relay circuit");
+        }
         self.state.send_modify(|state| {
             if let LinkState::Up { circuit, .. } = state {
                 *circuit = new;
             }
         });
+    }
+
+    /// The other end as logs name it.
+    fn broker_id(&self) -> BrokerId {
+        BrokerId::from(self.broker)
     }
 }
 

@@ -4,7 +4,7 @@ use super::moves::{follow, record, running};
 use super::{START, World, at, goal, public};
 use crate::core::award::Standing;
 use crate::core::goal::Overtaken;
-use crate::core::leases::Note;
+use crate::core::leases::{Change, Decision, Note};
 use crate::core::report::grant;
 use ed25519_dalek::SigningKey;
 use protocol::ids::{HostId, LeaseId};
@@ -150,6 +150,74 @@ fn each_thing_that_does_not_fit_is_refused_with_its_reason() {
         refused(same, |known| known.engine = Err("gone".to_owned())),
         RefusalReason::EngineDown(Detail::cut("gone"))
     );
+}
+
+/// Whether a second lease of 10 GB is taken beside a first one, with so much disk free and, of the first, so much
+/// known to be left to write.
+fn takes_a_second(free_gb: u64, left_gb: Option<u64>) -> bool {
+    let mut world = World::new();
+    let mut leases = world.empty();
+    let first = world.lease_goal(0, 1, 0, Want::Run(1));
+    follow(&world, &mut leases, 1, std::slice::from_ref(&first));
+    if let Some(left) = left_gb {
+        world.disk_left.insert(first.lease, Bytes::from_gb(left));
+    }
+    let second = world.lease_goal(0, 2, 1, Want::Run(1));
+    let asked = goal(2, vec![first, second.clone()]);
+    let mut known = world.standing();
+    known.disk_free = Bytes::from_gb(free_gb);
+    let decision = leases
+        .decide_goal(world.broker(0), &asked, &known, at(2))
+        .unwrap();
+    let full = Note::Refused(world.broker(0), second.lease, RefusalReason::DiskFull);
+    let is_refused = decision.notes.contains(&full);
+    assert_eq!(is_refused, decision.changes.is_empty());
+    !is_refused
+}
+
+#[test]
+fn disk_that_another_lease_was_promised_is_not_promised_again() {
+    // 10 GB each: 20 fit, 19 do not.
+    assert!(takes_a_second(20, None));
+    assert!(!takes_a_second(19, None));
+    // The first wrote 7 GB, which are not free any more: 3 of its 10 are still to come.
+    assert!(takes_a_second(13, Some(3)));
+    assert!(!takes_a_second(12, Some(3)));
+    // Nobody has more left than was ordered.
+    assert!(takes_a_second(20, Some(1000)));
+}
+
+#[test]
+fn two_leases_of_one_goal_share_the_disk_that_is_free() {
+    let world = World::new();
+    let (first, second) = (
+        world.lease_goal(0, 1, 0, Want::Run(1)),
+        world.lease_goal(0, 2, 1, Want::Run(1)),
+    );
+    let asked = goal(1, vec![first.clone(), second.clone()]);
+    let mut known = world.standing();
+    known.disk_free = Bytes::from_gb(15);
+    let decision = world
+        .empty()
+        .decide_goal(world.broker(0), &asked, &known, at(1))
+        .unwrap();
+    assert_eq!(decision.changes.len(), 1);
+    let full = Note::Refused(world.broker(0), second.lease, RefusalReason::DiskFull);
+    assert!(decision.notes.contains(&full));
+}
+
+#[test]
+fn a_lease_that_is_gone_has_no_disk() {
+    let world = World::new();
+    let (mut leases, wanted) = running(&world);
+    let nothing = std::collections::BTreeMap::new();
+    assert_eq!(leases.promised_disk(&nothing), Bytes::from_gb(10));
+    let record = record(&leases, wanted.lease).gone(at(9));
+    leases.apply(&Decision {
+        changes: vec![Change::Lease(Box::new(record))],
+        notes: Vec::new(),
+    });
+    assert_eq!(leases.promised_disk(&nothing), Bytes(0));
 }
 
 #[test]

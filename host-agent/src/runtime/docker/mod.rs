@@ -12,6 +12,7 @@ mod disk;
 mod exec;
 mod facts;
 mod failures;
+mod late;
 mod lifecycle;
 mod output;
 mod program;
@@ -38,6 +39,8 @@ use super::{
     Runtime, RuntimeError, StartedAt,
 };
 
+pub use late::LateDocker;
+
 /// Where the engine listens unless told otherwise.
 pub const DEFAULT_SOCKET: &str = "/var/run/docker.sock";
 /// Oldest API version that has all that the sandbox sets (private control groups): Docker 20.10.
@@ -45,7 +48,7 @@ const API_OLDEST: (u32, u32) = (1, 41);
 /// How long the engine may take to begin an answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(120);
 /// How often the disks of running containers are measured, at most.
-const DISK_EVERY: Duration = Duration::from_secs(30);
+const DISK_EVERY: Duration = Duration::from_secs(5);
 
 /// A Docker engine of this machine, as one host uses it.
 #[derive(Debug, Clone)]
@@ -92,7 +95,7 @@ impl DockerRuntime {
         })
     }
 
-    /// The same, measuring the disks of running containers so often (30 seconds unless told otherwise).
+    /// The same, measuring the disks of running containers so often (5 seconds unless told otherwise).
     #[must_use]
     pub const fn measuring_disks_every(mut self, every: Duration) -> Self {
         self.disk_every = every;
@@ -157,6 +160,13 @@ impl Runtime for DockerRuntime {
 
     async fn disk_used(&self, lease: LeaseId) -> Result<Bytes, RuntimeError> {
         disk::used(self, lease).await
+    }
+
+    async fn disk_left(&self, lease: LeaseId) -> Result<Bytes, RuntimeError> {
+        let allowed = watch::limit(self, lease).await?;
+        let allowed = allowed.ok_or(RuntimeError::NoContainer)?;
+        let used = disk::used_up_to(self, lease, allowed).await?;
+        Ok(Bytes(allowed.0.saturating_sub(used.0)))
     }
 
     async fn logs(&self, lease: LeaseId, query: LogQuery) -> Result<LogRecords, RuntimeError> {

@@ -36,7 +36,7 @@ pub(super) async fn run(runtime: DockerRuntime, events: mpsc::Sender<ContainerEv
             reason = follow(&runtime, &events) => reason,
             () = events.closed() => return,
         };
-        tracing::warn!(reason, "the engine's events broke off");
+        tracing::debug!(reason, "the engine's events broke off");
         if events
             .send(ContainerEvent::EngineLost { reason })
             .await
@@ -207,7 +207,8 @@ async fn measure_all(
         };
         let used = disk::used_up_to(runtime, lease, allowed).await?;
         if used > allowed {
-            tracing::warn!(%lease, %used, %allowed, "a container wrote more than its disk: stopping it");
+            let short = lease.short();
+            tracing::debug!(lease = %short, %used, %allowed, "a container wrote more than its disk: stopping it");
             let _closed = events
                 .send(ContainerEvent::DiskExceeded {
                     lease,
@@ -221,7 +222,6 @@ async fn measure_all(
     Ok(())
 }
 
-/// What the container may write: on its label, so it holds for containers of an earlier agent too.
 async fn limit_of(
     runtime: &DockerRuntime,
     limits: &mut BTreeMap<LeaseId, Bytes>,
@@ -230,17 +230,25 @@ async fn limit_of(
     if let Some(limit) = limits.get(&lease) {
         return Ok(Some(*limit));
     }
-    let found = lifecycle::look(runtime, &container_name(lease)).await?;
-    let labels = found
-        .and_then(|found| found.config)
-        .and_then(|config| config.labels);
-    let limit = labels
-        .and_then(|labels| labels.get(LABEL_DISK)?.parse().ok())
-        .map(Bytes);
+    let limit = limit(runtime, lease).await?;
     if let Some(limit) = limit {
         limits.insert(lease, limit);
     }
     Ok(limit)
+}
+
+/// What the container may write: on its label, so it holds for containers of an earlier agent too.
+pub(super) async fn limit(
+    runtime: &DockerRuntime,
+    lease: LeaseId,
+) -> Result<Option<Bytes>, RuntimeError> {
+    let found = lifecycle::look(runtime, &container_name(lease)).await?;
+    let labels = found
+        .and_then(|found| found.config)
+        .and_then(|config| config.labels);
+    Ok(labels
+        .and_then(|labels| labels.get(LABEL_DISK)?.parse().ok())
+        .map(Bytes))
 }
 
 #[cfg(test)]

@@ -5,13 +5,14 @@ use std::sync::{Mutex, PoisonError};
 
 use protocol::ids::{HostId, LeaseId};
 use protocol::tunnel::WindowSize;
-use protocol::units::Timestamp;
+use protocol::units::{Bytes, Timestamp};
 use tokio::sync::broadcast;
 
 use super::super::exec::Signal;
 use super::super::logs::LogRecord;
 use super::{
-    Behaviour, Container, ContainerEvent, ContainerId, ContainerSpec, Exit, RunState, Step,
+    Behaviour, Container, ContainerEvent, ContainerId, ContainerSpec, EngineFacts, Exit, RunState,
+    Step,
 };
 
 const NOTICES_WAITING_MAX: usize = 1024;
@@ -39,6 +40,7 @@ pub(super) struct State {
     pub(super) sizes: BTreeMap<String, WindowSize>,
     pub(super) programs: BTreeMap<String, super::exec::Program>,
     containers: BTreeMap<LeaseId, (HostId, Container, Vec<LogRecord>)>,
+    disks: BTreeMap<LeaseId, Bytes>,
     is_down: bool,
 }
 
@@ -102,12 +104,21 @@ impl Engine {
             state: RunState::Created,
         };
         self.with(|state| {
+            state.disks.insert(spec.lease, spec.disk);
             state
                 .containers
                 .entry(spec.lease)
                 .or_insert((host, container, Vec::new()));
         });
         id
+    }
+
+    /// The disk that its container was made with.
+    pub(super) fn disk(&self, lease: LeaseId) -> Option<Bytes> {
+        self.with(|state| {
+            let is_there = state.containers.contains_key(&lease);
+            state.disks.get(&lease).copied().filter(|_| is_there)
+        })
     }
 
     /// Since when it runs; nothing when it is not there.
@@ -192,5 +203,26 @@ impl Engine {
                 program.signal(signal);
             }
         });
+    }
+}
+
+/// What it says of itself.
+pub(super) fn facts() -> EngineFacts {
+    EngineFacts {
+        version: "0.0.0-sim".to_owned(),
+        api: (1, 41),
+        runtime: "sim".to_owned(),
+        runtimes: vec!["runc".to_owned()],
+        data_root: "/".to_owned(),
+        storage_driver: "sim".to_owned(),
+        disk_quota: false,
+        cgroup_version: 1,
+        cgroup_driver: "cgroupfs".to_owned(),
+        apparmor: false,
+        open_files_max: 1_048_576,
+        kernel: "0.0.0-sim".to_owned(),
+        system: "simulation".to_owned(),
+        cpu_cores: 4,
+        ram: Bytes(8_000_000_000),
     }
 }

@@ -27,10 +27,13 @@ use super::{
     Container, ContainerEvent, ContainerId, ContainerSpec, EngineFacts, EventWatch, Exit,
     ImageConfig, PullProgress, PulledImage, RunState, Runtime, RuntimeError, StartedAt,
 };
-use engine::Engine;
+use engine::{Engine, facts};
 
 /// Size of every image.
 pub const IMAGE_BYTES: Bytes = Bytes(5_000_000);
+
+/// What every container has written.
+const WRITTEN_BYTES: Bytes = Bytes(4096);
 
 /// What an agent asks of an engine, as far as a test may bend it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -320,8 +323,15 @@ impl Runtime for SimRuntime {
     async fn disk_used(&self, lease: LeaseId) -> Result<Bytes, RuntimeError> {
         self.inspect(lease)
             .await?
-            .map(|_| Bytes(4096))
+            .map(|_| WRITTEN_BYTES)
             .ok_or(RuntimeError::NoContainer)
+    }
+
+    async fn disk_left(&self, lease: LeaseId) -> Result<Bytes, RuntimeError> {
+        self.check_up()?;
+        let disk = self.engine.disk(lease).ok_or(RuntimeError::NoContainer)?;
+        let spent = IMAGE_BYTES.0 + WRITTEN_BYTES.0;
+        Ok(Bytes(disk.0.saturating_sub(spent)))
     }
 
     async fn logs(&self, lease: LeaseId, query: LogQuery) -> Result<LogRecords, RuntimeError> {
@@ -372,26 +382,6 @@ impl Runtime for SimRuntime {
             .engine
             .exec_code(&exec.id)
             .map_or(ExecState::Running, ExecState::Ended))
-    }
-}
-
-fn facts() -> EngineFacts {
-    EngineFacts {
-        version: "0.0.0-sim".to_owned(),
-        api: (1, 41),
-        runtime: "sim".to_owned(),
-        runtimes: vec!["runc".to_owned()],
-        data_root: "/".to_owned(),
-        storage_driver: "sim".to_owned(),
-        disk_quota: false,
-        cgroup_version: 1,
-        cgroup_driver: "cgroupfs".to_owned(),
-        apparmor: false,
-        open_files_max: 1_048_576,
-        kernel: "0.0.0-sim".to_owned(),
-        system: "simulation".to_owned(),
-        cpu_cores: 4,
-        ram: Bytes(8_000_000_000),
     }
 }
 
