@@ -86,6 +86,9 @@ pub struct Init {
     /// Do and say nothing when the broker is there already
     #[arg(long)]
     pub if_missing: bool,
+    /// Begin empty books although the key was there: only for a broker that never took money
+    #[arg(long, conflicts_with = "if_missing")]
+    pub empty_books: bool,
 }
 
 /// How to run.

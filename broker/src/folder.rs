@@ -39,6 +39,12 @@ impl Folder {
         self.path.join("journal.db")
     }
 
+    /// A file that is as old as the last backup.
+    #[must_use]
+    pub fn last_backup(&self) -> PathBuf {
+        self.path.join("last-backup")
+    }
+
     /// The operator's socket, unless the settings name another place.
     #[must_use]
     pub fn admin_socket(&self) -> PathBuf {

@@ -10,9 +10,10 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use protocol::net::Node;
-use protocol::units::Timestamp;
+use protocol::units::{Seconds, Timestamp};
 use std::net::{Ipv4Addr, SocketAddr};
-use std::time::Duration;
+use std::path::PathBuf;
+use std::time::{Duration, UNIX_EPOCH};
 use tokio::net::TcpListener;
 
 const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -46,6 +47,8 @@ pub(crate) struct HealthPage {
 pub(crate) struct PageState {
     pub(crate) api: Api,
     pub(crate) node: Node,
+    /// As old as the last backup.
+    pub(crate) last_backup: PathBuf,
 }
 
 impl HealthPage {
@@ -110,8 +113,22 @@ async fn metrics(State(state): State<PageState>) -> Response {
         return StatusCode::SERVICE_UNAVAILABLE.into_response();
     };
     let numbers = MarketNumbers::from(counts);
+    if let Some(age) = backup_age(&state) {
+        state.api.metrics.set_backup_age(age);
+    }
     match state.api.metrics.page(state.node.counters(), &numbers) {
         Ok(page) => ([(header::CONTENT_TYPE, CONTENT_TYPE)], page).into_response(),
         Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
     }
+}
+
+/// How long ago the last backup was made, if one was.
+fn backup_age(state: &PageState) -> Option<Seconds> {
+    let made = std::fs::metadata(&state.last_backup)
+        .ok()?
+        .modified()
+        .ok()?;
+    let made = made.duration_since(UNIX_EPOCH).ok()?.as_millis();
+    let made = Timestamp(u64::try_from(made).ok()?);
+    Some(state.api.clock.now().since(made).seconds())
 }

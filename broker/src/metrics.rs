@@ -20,6 +20,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 use protocol::net::NetCounters;
+use protocol::units::Seconds;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -153,6 +154,11 @@ impl Metrics {
     /// When the process started, for the page.
     pub fn set_started(&self, seconds_since_1970: u64) {
         self.process.set_started(seconds_since_1970);
+    }
+
+    /// How long ago the last backup was made; not on the page until there was one.
+    pub fn set_backup_age(&self, age: Seconds) {
+        self.process.set_backup_age(age.0);
     }
 
     /// The page: what was counted, and what the network and the market add up to now.

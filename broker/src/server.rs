@@ -179,6 +179,7 @@ impl Server {
         services.spawn(page.serve(PageState {
             api: api.clone(),
             node: node.clone(),
+            last_backup: options.folder.last_backup(),
         }));
         services.spawn(socket.serve(desk));
         let addresses = node.listen_addresses().await;

@@ -257,7 +257,8 @@ pub struct StatementLine {
     pub lease: Option<LeaseId>,
     /// What happened: `deposit`, `hold`, `charge`, `release`.
     pub what: Text<32>,
-    /// What it did to the available balance.
+    /// What it did to the available balance. A charge is taken from what is held: it is shown where a run
+    /// or a lease ends, beside a release of as much more.
     pub amount: MicroUsd,
     /// The available balance after it.
     pub balance: MicroUsd,

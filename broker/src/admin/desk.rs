@@ -102,7 +102,7 @@ impl AdminDesk {
             Ok(Answer::Deposited(balance)) => (true, balance.available),
             Ok(Answer::DepositedBefore(balance)) => (false, balance.available),
             Ok(Answer::Lease(_) | Answer::Noted) => (false, MicroUsd::ZERO),
-            Err(Rejection::IdReused) => return Ok(self.other_deposit(id).await?),
+            Err(Rejection::IdReused) => return self.other_deposit(id).await,
             Err(rejection) => return Err(rejection),
         };
         if credited {

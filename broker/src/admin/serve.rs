@@ -13,8 +13,8 @@ use tokio::task::JoinSet;
 
 /// Operators at once.
 const CONNECTIONS_MAX: usize = 16;
-/// An operator asks at once or not at all.
-const READ_TIMEOUT: Duration = Duration::from_secs(30);
+/// An operator asks at once or not at all: whoever is silent takes a place from others.
+const READ_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Why there is no socket.
 #[derive(Debug, thiserror::Error)]

@@ -6,6 +6,8 @@ use crate::exit::{Exit, Failure};
 use crate::printer::counted;
 use crate::store;
 use protocol::units::Bytes;
+use std::fs;
+use std::io;
 use std::path::Path;
 
 /// Copies and checks; a file that is there already is left as it is.
@@ -30,6 +32,12 @@ pub(super) fn backup(place: &Place, file: &Path) -> Result<Exit, Failure> {
         return Err(Failure::new(Exit::Failed, what).help(place.command("doctor")));
     }
     let took = since.elapsed();
+    if let Err(error) = mark(&place.folder.last_backup()) {
+        place.printer.note(&format!(
+            "the metrics page will not know of this backup: {}: {error}",
+            place.folder.last_backup().display()
+        ));
+    }
     if place.printer.is_json() {
         let took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
         place.printer.document(&serde_json::json!({
@@ -49,4 +57,13 @@ pub(super) fn backup(place: &Place, file: &Path) -> Result<Exit, Failure> {
         took.as_secs_f64()
     ));
     Ok(Exit::Done)
+}
+
+/// Makes the file whose age is the backup's. Root may have made the last one, so it is made anew.
+fn mark(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        Ok(()) | Err(_) => {}
+    }
+    fs::File::create(path).map(drop)
 }

@@ -69,6 +69,25 @@ impl Place {
         }
     }
 
+    /// Whether there is a journal with anything in it.
+    pub(super) fn has_books(&self) -> bool {
+        std::fs::metadata(self.folder.journal()).is_ok_and(|found| found.len() > 0)
+    }
+
+    /// A broker that has a key had books: to begin empty ones would forget every renter's money.
+    pub(super) fn books_missing(&self) -> Failure {
+        let journal = self.folder.journal();
+        let what = format!(
+            "{} is missing or empty, and with it everybody's money and leases",
+            journal.display()
+        );
+        Failure::new(Exit::NotFound, what).help(format!(
+            "restore the newest backup: install -m 600 BACKUP {}\nif this broker never took money: {}",
+            journal.display(),
+            self.command("init --empty-books")
+        ))
+    }
+
     pub(super) fn store_failed(&self, error: &StoreError) -> Failure {
         let failure = Failure::new(Exit::Failed, chain(error));
         match error {
@@ -80,14 +99,18 @@ impl Place {
                 ..failure
             }
             .help("run it as the broker's own user, or as root"),
+            StoreError::Sqlite { .. }
+            | StoreError::Damaged(_)
+            | StoreError::Corrupt { .. }
+            | StoreError::Ledger(_) => failure.help(format!(
+                "stop the broker, keep a copy of the folder; if the file is damaged, restore the newest backup: \
+                 rm {0}-wal {0}-shm; install -m 600 BACKUP {0}",
+                self.folder.journal().display()
+            )),
             StoreError::Io { .. }
-            | StoreError::Sqlite { .. }
             | StoreError::OldSqlite { .. }
             | StoreError::NewerSchema { .. }
             | StoreError::OtherBroker { .. }
-            | StoreError::Damaged(_)
-            | StoreError::Corrupt { .. }
-            | StoreError::Ledger(_)
             | StoreError::Encode(_)
             | StoreError::State(_) => failure,
         }

@@ -5,6 +5,7 @@ use super::failures::is_denied;
 use crate::args::Init;
 use crate::config::{Config, difference, template};
 use crate::exit::{Exit, Failure, chain};
+use crate::store::Store;
 use protocol::ids::BrokerId;
 use protocol::net::{Identity, IdentityError, Multiaddr, parse_address};
 use std::fs::OpenOptions;
@@ -22,6 +23,7 @@ pub(super) fn init(place: &Place, init: &Init) -> Result<Exit, Failure> {
     let text = template(init);
     Config::parse(&config, &text).map_err(|error| Failure::new(Exit::Usage, error.to_string()))?;
     let (identity, key_made) = make_key(place, &key)?;
+    let books_made = make_books(place, &identity, key_made || init.empty_books)?;
     let config_made = write_new(&config, &text).map_err(|error| {
         Failure::new(
             Exit::Failed,
@@ -38,6 +40,7 @@ pub(super) fn init(place: &Place, init: &Init) -> Result<Exit, Failure> {
             "data": place.folder.path(),
             "key_made": key_made,
             "config_made": config_made,
+            "books_made": books_made,
             "addresses": addresses,
         }));
     } else {
@@ -53,6 +56,12 @@ pub(super) fn init(place: &Place, init: &Init) -> Result<Exit, Failure> {
             config.display(),
             done(config_made)
         ));
+        if books_made {
+            let journal = place.folder.journal();
+            place
+                .printer
+                .line(&format!("books     {} (made)", journal.display()));
+        }
         for address in &addresses {
             place.printer.line(&format!("address   {address}"));
         }
@@ -90,6 +99,18 @@ fn make_key(place: &Place, path: &Path) -> Result<(Identity, bool), Failure> {
         Err(error @ IdentityError::Io { .. }) => Err(Failure::new(Exit::Failed, chain(&error))),
         Err(error) => Err(place.identity_failed(&error)),
     }
+}
+
+/// Begins the journal with the key. Later it is never begun again: an empty one would be a broker that
+/// forgot whose money it has.
+fn make_books(place: &Place, identity: &Identity, may_begin: bool) -> Result<bool, Failure> {
+    if !may_begin || place.has_books() {
+        return Ok(false);
+    }
+    Store::open(place.folder.path(), BrokerId::from(identity.public()))
+        .and_then(|(store, _)| store.close())
+        .map(|()| true)
+        .map_err(|error| place.store_failed(&error))
 }
 
 /// Whether the file was written now; one that is there is left as it is.

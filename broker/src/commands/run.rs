@@ -17,6 +17,9 @@ pub(super) fn run(place: &Place, run: &Run) -> Result<Exit, Failure> {
     logs::start(run.log_format).map_err(|error| Failure::new(Exit::Usage, error.to_string()))?;
     let config =
         Config::read(&place.folder.config()).map_err(|error| place.config_failed(&error))?;
+    if place.folder.key().exists() && !place.has_books() {
+        return Err(place.books_missing());
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()

@@ -271,7 +271,7 @@ impl Worker {
         renter: RenterId,
         after: u64,
     ) -> Result<Result<Signed<AccountStatement>, Rejection>, StoreError> {
-        let statement = self.store.statement(renter, after)?;
+        let statement = self.store.statement(self.desk.market(), renter, after)?;
         let signed = self.desk.sign(self.now, statement);
         Ok(signed.map_err(|error| Rejection::Malformed(Text::cut(&error.to_string()))))
     }

@@ -1,6 +1,7 @@
-//! What the process uses, read from the system at each scrape.
+//! What the process uses and how old its backup is, read from the system at each scrape.
 
 use super::signed;
+use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
@@ -10,6 +11,7 @@ pub(super) struct ProcessMetrics {
     resident: Gauge,
     open_files: Gauge,
     started: Gauge,
+    backup_age: Family<[(&'static str, &'static str); 0], Gauge>,
 }
 
 impl ProcessMetrics {
@@ -26,6 +28,15 @@ impl ProcessMetrics {
         );
         let help = "When the process started, since 1970";
         to.register("process_start_time_seconds", help, self.started.clone());
+        to.register(
+            "broker_backup_age_seconds",
+            "How long ago the journal was copied; absent before the first time",
+            self.backup_age.clone(),
+        );
+    }
+
+    pub(super) fn set_backup_age(&self, seconds: u64) {
+        self.backup_age.get_or_create(&[]).set(signed(seconds));
     }
 
     pub(super) fn set_started(&self, seconds_since_1970: u64) {

@@ -225,12 +225,18 @@ impl Store {
         ledger::compare(&self.connection, market)
     }
 
-    /// A page of a renter's account: its movements after event `after`.
+    /// A page of a renter's account: its movements after event `after`. `market` is what this journal adds
+    /// up to.
     ///
     /// # Errors
     /// When the journal cannot be read.
-    pub fn statement(&self, renter: RenterId, after: u64) -> Result<AccountStatement, StoreError> {
-        statement::read(&self.connection, renter, after)
+    pub fn statement(
+        &self,
+        market: &Market,
+        renter: RenterId,
+        after: u64,
+    ) -> Result<AccountStatement, StoreError> {
+        statement::read(&self.connection, market, renter, after)
     }
 
     /// A disk that is full from here on.

@@ -1,90 +1,243 @@
 //! A renter's account as a list of movements, read from the entries.
+//!
+//! Charges are taken from what is held, so the available money does not move by them. A line shows one all
+//! the same where a run or a lease ends: what was held for it comes back (`release`), and what it cost goes
+//! (`charge`). Every line's balance is what the lines up to it add up to; after the last line of an event it
+//! is what the renter could spend then.
 
-use crate::core::event::{Event, Fact};
+use crate::core::event::{Event, Fact, Move};
+use crate::core::lease::State;
 use crate::core::ledger::Account;
-use crate::store::{StoreError, doing, loaded, loaded_amount, stored};
+use crate::core::market::Market;
+use crate::store::{StoreError, doing, loaded, loaded_amount, stored, stored_time};
 use protocol::bounded::{List, Text};
 use protocol::codec;
-use protocol::ids::RenterId;
-use protocol::units::MicroUsd;
+use protocol::ids::{LeaseId, RenterId};
+use protocol::units::{MicroUsd, Timestamp};
 use protocol::usage::{AccountStatement, StatementLine};
 use rusqlite::{Connection, params};
+use std::collections::BTreeMap;
 
 /// Lines of one page.
 const PAGE: usize = 500;
 
-/// Both bounds of the partial index stand in every query that is to use it.
-const BALANCE_BEFORE: &str = "SELECT coalesce(sum(amount), 0) FROM entries
-    WHERE account = ?1 AND event <= ?2 AND account >= x'01' AND account < x'02'";
-const MOVEMENTS: &str = "SELECT n.event, n.amount, e.body
+/// Both bounds of the partial index stand in the query that is to use it.
+const MOVEMENTS: &str = "SELECT n.event, n.amount, e.kind IN ('stopped', 'closing', 'ended')
     FROM entries n JOIN events e ON e.seq = n.event
-    WHERE n.account = ?1 AND n.event > ?2 AND n.account >= x'01' AND n.account < x'02'
-    ORDER BY n.event LIMIT ?3";
+    WHERE n.account = ?1 AND n.account >= x'01' AND n.account < x'02'
+    ORDER BY n.event";
+const BODY: &str = "SELECT body FROM events WHERE seq = ?1";
+const TIME: &str = "SELECT at FROM events WHERE seq = ?1";
+const LAST: &str = "SELECT coalesce(max(seq), 0) FROM events";
+const ENDS_FROM: &str = "SELECT seq, body FROM events
+    WHERE seq >= ?1 AND at <= ?2 AND kind = 'ended' ORDER BY seq LIMIT 1000";
+
+/// An event that has lines.
+#[derive(Debug, Clone, Copy)]
+struct Movement {
+    event: u64,
+    /// What it did to the available money.
+    amount: MicroUsd,
+    /// Whether a run or a lease ended by it.
+    is_end: bool,
+}
 
 /// The movements after event `after`.
 pub(super) fn read(
     connection: &Connection,
+    market: &Market,
     renter: RenterId,
     after: u64,
 ) -> Result<AccountStatement, StoreError> {
-    let key = Account::RenterAvailable(renter).key();
-    let before: i64 = connection
-        .query_row(BALANCE_BEFORE, params![key, stored(after)], |row| {
-            row.get(0)
-        })
-        .map_err(doing("read a balance"))?;
-    // On disk what the broker owes is negative.
-    let mut balance = loaded_amount(before).negated();
-    let mut select = connection
-        .prepare_cached(MOVEMENTS)
-        .map_err(doing("read an account"))?;
-    let limit = stored(u64::try_from(PAGE + 1).unwrap_or(u64::MAX));
-    let mut rows = select
-        .query(params![key, stored(after), limit])
-        .map_err(doing("read an account"))?;
-    let mut lines = Vec::new();
-    while let Some(row) = rows.next().map_err(doing("read an account"))? {
-        let read = || Ok((loaded(row.get(0)?), row.get(1)?, row.get(2)?));
-        let (event, amount, body): (u64, i64, Vec<u8>) =
-            read().map_err(doing("read an account"))?;
-        let amount = loaded_amount(amount).negated();
-        balance = balance.saturating_add(amount);
-        lines.push(line(event, &codec::decode(&body)?, amount, balance));
+    let mut movements = movements(connection, renter)?;
+    movements.extend(silent_ends(connection, market, renter, &movements)?);
+    movements.sort_by_key(|movement| movement.event);
+    let mut account = Lines::default();
+    let (mut lines, mut next) = (Vec::new(), None);
+    for movement in movements {
+        let Movement { event, amount, .. } = movement;
+        if event <= after && !movement.is_end {
+            account.balance = account.balance.saturating_add(amount);
+            continue;
+        }
+        let of_event = account.of(event, &body(connection, event)?, amount);
+        if event <= after {
+            continue;
+        }
+        // All lines of an event are on one page.
+        if lines.len() + of_event.len() > PAGE {
+            next = lines.last().map(|line: &StatementLine| line.event);
+            break;
+        }
+        lines.extend(of_event);
     }
-    let next = (lines.len() > PAGE)
-        .then(|| lines.get(PAGE - 1).map(|line| line.event))
-        .flatten();
     Ok(AccountStatement {
         renter,
-        lines: List::first(lines.into_iter().take(PAGE)),
+        lines: List::first(lines),
         next,
     })
 }
 
-fn line(number: u64, event: &Event, amount: MicroUsd, balance: MicroUsd) -> StatementLine {
-    let what = match &event.fact {
-        Fact::Deposited { .. } => "deposit",
-        Fact::Matched(_)
-        | Fact::Granted { .. }
-        | Fact::Moved(_)
-        | Fact::Metered(_)
-        | Fact::Held { .. }
-        | Fact::Warned { .. }
-        | Fact::Commanded(_) => {
-            if amount < MicroUsd::ZERO {
-                "hold"
-            } else {
-                "release"
-            }
+fn movements(connection: &Connection, renter: RenterId) -> Result<Vec<Movement>, StoreError> {
+    let key = Account::RenterAvailable(renter).key();
+    let mut select = connection
+        .prepare_cached(MOVEMENTS)
+        .map_err(doing("read an account"))?;
+    let rows = select
+        .query_map(params![key], |row| {
+            Ok(Movement {
+                event: loaded(row.get(0)?),
+                // On disk what the broker owes is negative.
+                amount: loaded_amount(row.get(1)?).negated(),
+                is_end: row.get(2)?,
+            })
+        })
+        .map_err(doing("read an account"))?;
+    rows.collect::<Result<_, _>>()
+        .map_err(doing("read an account"))
+}
+
+/// Ends at which nothing came back: the last that was held was charged.
+fn silent_ends(
+    connection: &Connection,
+    market: &Market,
+    renter: RenterId,
+    movements: &[Movement],
+) -> Result<Vec<Movement>, StoreError> {
+    let mut shown: BTreeMap<LeaseId, MicroUsd> = BTreeMap::new();
+    for movement in movements.iter().filter(|movement| movement.is_end) {
+        if let Fact::Moved(moved) = body(connection, movement.event)?.fact {
+            shown.insert(moved.lease, moved.charged.total());
         }
-    };
-    let (event_at, lease) = (event.at, event.lease());
-    StatementLine {
-        event: number,
-        at: event_at,
-        lease,
-        what: Text::cut(what),
-        amount,
-        balance,
+    }
+    let mut ends = Vec::new();
+    for lease in market.leases_of(renter.into()) {
+        let known = shown.get(&lease.id).copied().unwrap_or(MicroUsd::ZERO);
+        if lease.state.is_closed()
+            && lease.contract.renter == renter
+            && lease.charged.total() > known
+        {
+            let end = end_of(connection, lease.id, lease.since)?;
+            ends.extend(end.map(|event| Movement {
+                event,
+                amount: MicroUsd::ZERO,
+                is_end: true,
+            }));
+        }
+    }
+    Ok(ends)
+}
+
+/// The event by which `lease` was over at `at`.
+fn end_of(
+    connection: &Connection,
+    lease: LeaseId,
+    at: Timestamp,
+) -> Result<Option<u64>, StoreError> {
+    let first = first_at(connection, at)?;
+    let mut select = connection
+        .prepare_cached(ENDS_FROM)
+        .map_err(doing("find an end"))?;
+    let mut rows = select
+        .query(params![stored(first), stored_time(at)])
+        .map_err(doing("find an end"))?;
+    while let Some(row) = rows.next().map_err(doing("find an end"))? {
+        let read = || Ok((loaded(row.get(0)?), row.get(1)?));
+        let (event, body): (u64, Vec<u8>) = read().map_err(doing("find an end"))?;
+        if codec::decode::<Event>(&body)?.lease() == Some(lease) {
+            return Ok(Some(event));
+        }
+    }
+    Ok(None)
+}
+
+/// The first event that is not before `at`; events are in the order of time.
+fn first_at(connection: &Connection, at: Timestamp) -> Result<u64, StoreError> {
+    let last: i64 = connection
+        .query_row(LAST, [], |row| row.get(0))
+        .map_err(doing("find an event"))?;
+    let mut time = connection
+        .prepare_cached(TIME)
+        .map_err(doing("find an event"))?;
+    let (mut low, mut high) = (1, loaded(last));
+    while low < high {
+        let middle = low.midpoint(high);
+        let found: i64 = time
+            .query_row(params![stored(middle)], |row| row.get(0))
+            .map_err(doing("find an event"))?;
+        if found < stored_time(at) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    Ok(low)
+}
+
+fn body(connection: &Connection, event: u64) -> Result<Event, StoreError> {
+    let mut select = connection
+        .prepare_cached(BODY)
+        .map_err(doing("read an event"))?;
+    let body: Vec<u8> = select
+        .query_row(params![stored(event)], |row| row.get(0))
+        .map_err(doing("read an event"))?;
+    Ok(codec::decode(&body)?)
+}
+
+/// An account while its lines are made, oldest first.
+#[derive(Debug, Default)]
+struct Lines {
+    balance: MicroUsd,
+    /// What the lines so far charged for each lease.
+    charged: BTreeMap<LeaseId, MicroUsd>,
+}
+
+impl Lines {
+    /// The lines of one event: together they move the balance by `amount`.
+    fn of(&mut self, number: u64, event: &Event, amount: MicroUsd) -> Vec<StatementLine> {
+        let charge = self.charge(event);
+        let moved = amount.saturating_add(charge);
+        let what = match (&event.fact, moved < MicroUsd::ZERO) {
+            (Fact::Deposited { .. }, _) => "deposit",
+            (_, true) => "hold",
+            (_, false) => "release",
+        };
+        let of_event = [(what, moved), ("charge", charge.negated())];
+        let of_event = of_event.into_iter().filter(|(_, by)| *by != MicroUsd::ZERO);
+        of_event
+            .map(|(what, by)| {
+                self.balance = self.balance.saturating_add(by);
+                StatementLine {
+                    event: number,
+                    at: event.at,
+                    lease: event.lease(),
+                    what: Text::cut(what),
+                    amount: by,
+                    balance: self.balance,
+                }
+            })
+            .collect()
+    }
+
+    /// What was charged since the last line that said so, where a run or the lease ends.
+    fn charge(&mut self, event: &Event) -> MicroUsd {
+        let Fact::Moved(moved) = &event.fact else {
+            return MicroUsd::ZERO;
+        };
+        let Move {
+            lease, to, charged, ..
+        } = &**moved;
+        match to {
+            State::Paused { .. } | State::Closing { .. } | State::Closed { .. } => {
+                let before = self.charged.insert(*lease, charged.total());
+                let before = before.unwrap_or(MicroUsd::ZERO);
+                charged.total().saturating_sub(before)
+            }
+            State::Offered { .. }
+            | State::Accepted { .. }
+            | State::Preparing { .. }
+            | State::Running
+            | State::Suspect { .. } => MicroUsd::ZERO,
+        }
     }
 }

@@ -14,19 +14,19 @@ use tempfile::TempDir;
 /// A start may wait for a disk that other tests keep busy.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-struct Typed {
+pub(crate) struct Typed {
     _temporary: TempDir,
-    data: PathBuf,
+    pub(crate) data: PathBuf,
 }
 
-struct Said {
-    code: i32,
-    out: String,
-    err: String,
+pub(crate) struct Said {
+    pub(crate) code: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
 }
 
 /// A running program; killed when it is dropped.
-struct Running(Child);
+pub(crate) struct Running(Child);
 
 impl Drop for Running {
     fn drop(&mut self) {
@@ -37,7 +37,7 @@ impl Drop for Running {
 
 impl Running {
     /// Tells it to stop, as a service manager does, and gives its exit code.
-    fn terminate(mut self) -> Option<i32> {
+    pub(crate) fn terminate(mut self) -> Option<i32> {
         let pid = i32::try_from(self.0.id()).unwrap();
         let pid = rustix::process::Pid::from_raw(pid).unwrap();
         rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
@@ -46,7 +46,7 @@ impl Running {
 }
 
 impl Typed {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let temporary = tempfile::tempdir().unwrap();
         let data = temporary.path().join("broker");
         Self {
@@ -56,7 +56,7 @@ impl Typed {
     }
 
     /// A folder with a broker of free ports in it.
-    fn made() -> Self {
+    pub(crate) fn made() -> Self {
         let typed = Self::new();
         typed
             .say(&[
@@ -70,7 +70,7 @@ impl Typed {
         typed
     }
 
-    fn command(&self, words: &[&str]) -> Command {
+    pub(crate) fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_feira-broker"));
         command
             .args(words)
@@ -80,7 +80,7 @@ impl Typed {
         command
     }
 
-    fn say(&self, words: &[&str]) -> Said {
+    pub(crate) fn say(&self, words: &[&str]) -> Said {
         let mut command = self.command(words);
         command
             .stdin(Stdio::null())
@@ -101,7 +101,7 @@ impl Typed {
     }
 
     /// Runs it until it says that it is ready; gives the lines of its ready file.
-    fn run(&self) -> (Running, Vec<String>) {
+    pub(crate) fn run(&self) -> (Running, Vec<String>) {
         let ready = self.data.join("ready");
         let _ = fs::remove_file(&ready);
         let words = [
@@ -147,12 +147,12 @@ impl Said {
     }
 
     #[track_caller]
-    fn ok(self) -> Self {
+    pub(crate) fn ok(self) -> Self {
         self.code(0, "")
     }
 
     #[track_caller]
-    fn code(self, code: i32, says: &str) -> Self {
+    pub(crate) fn code(self, code: i32, says: &str) -> Self {
         assert_eq!(self.code, code, "{}{}", self.out, self.err);
         let all = format!("{}{}", self.out, self.err);
         assert!(all.contains(says), "`{says}` is not in: {all}");
@@ -160,13 +160,13 @@ impl Said {
     }
 
     #[track_caller]
-    fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {}", self.out))
     }
 }
 
 /// The id of some renter.
-fn renter() -> String {
+pub(crate) fn renter() -> String {
     let key = ed25519_dalek::SigningKey::from_bytes(&[7; 32]);
     RenterId::from_bytes(key.verifying_key().to_bytes()).to_string()
 }

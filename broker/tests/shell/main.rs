@@ -5,11 +5,15 @@
 mod fake;
 
 #[cfg(test)]
+mod answers;
+#[cfg(test)]
 mod commands;
 #[cfg(test)]
 mod flood;
 #[cfg(test)]
 mod goals;
+#[cfg(test)]
+mod logged;
 #[cfg(test)]
 mod operator;
 #[cfg(test)]

@@ -26,14 +26,13 @@ pub(super) fn all(place: &Place) -> Vec<Check> {
     let config = Config::read(&place.folder.config());
     let running = running(place);
     let mut checks = vec![settings(place, &config), key(place)];
-    if place.folder.journal().exists() {
+    if place.has_books() {
         checks.extend(journal(place));
+    } else if place.folder.key().exists() {
+        checks.push(Check::failed("journal", place.books_missing()));
     } else {
-        checks.push(Check::warn(
-            "journal",
-            "none yet",
-            format!("it is made by: {}", place.command("run")),
-        ));
+        let fix = format!("it is made by: {}", place.command("init"));
+        checks.push(Check::warn("journal", "none yet", fix));
     }
     checks.push(disk(place));
     checks.push(clock());

@@ -3,6 +3,7 @@
 use super::script::{open, play};
 use crate::core::tests::world::renter_id;
 use crate::store::{JOURNAL_FILE, StoreError, backup, check};
+use protocol::usage::StatementLine;
 use rusqlite::Connection;
 use std::os::unix::fs::PermissionsExt;
 
@@ -146,7 +147,7 @@ fn a_backup_is_a_journal_of_its_own() {
 fn a_statement_is_every_movement_with_the_balance_after_it() {
     let folder = tempfile::tempdir().unwrap();
     let (store, market) = play(folder.path());
-    let statement = store.statement(renter_id(0), 0).unwrap();
+    let statement = store.statement(&market, renter_id(0), 0).unwrap();
     assert_eq!(statement.next, None);
     let lines = &statement.lines;
     assert_eq!(lines[0].what.as_str(), "deposit");
@@ -165,7 +166,9 @@ fn a_statement_is_every_movement_with_the_balance_after_it() {
         assert_eq!(line.balance.0, balance, "{line:?}");
     }
     assert_eq!(balance, market.available(renter_id(0)).0);
-    let rest = store.statement(renter_id(0), lines[0].event).unwrap();
+    let rest = store
+        .statement(&market, renter_id(0), lines[0].event)
+        .unwrap();
     assert_eq!(rest.lines[..], lines[1..]);
     let lease = market
         .leases()
@@ -181,4 +184,104 @@ fn a_journal_is_readable_by_its_owner_alone() {
     let (_store, _) = play(folder.path());
     let metadata = std::fs::metadata(folder.path().join(JOURNAL_FILE)).unwrap();
     assert_eq!(metadata.permissions().mode() & 0o777, 0o600);
+}
+
+/// What each line says, and by how much.
+fn said(lines: &[StatementLine]) -> Vec<(&str, i64)> {
+    lines
+        .iter()
+        .map(|line| (line.what.as_str(), line.amount.0))
+        .collect()
+}
+
+#[test]
+fn a_statement_says_what_was_charged() {
+    let folder = tempfile::tempdir().unwrap();
+    let (store, market) = play(folder.path());
+    let statement = store.statement(&market, renter_id(0), 0).unwrap();
+    let lease = market
+        .leases()
+        .find(|lease| lease.contract.number == 1)
+        .unwrap();
+    let charges: Vec<_> = statement
+        .lines
+        .iter()
+        .filter(|line| line.what.as_str() == "charge")
+        .collect();
+    // 40 s of running, at 0.4 $ an hour and 50 GB at 0.1 $ a month: 4444 + floor(50 × 100 000 × 40 / 2 592 000).
+    assert_eq!(
+        (charges[0].amount.0, charges[0].lease),
+        (-4444 - 77, Some(lease.id))
+    );
+    let sum: i64 = charges.iter().map(|line| line.amount.0).sum();
+    assert_eq!(-sum, lease.charged.total().0);
+    // A page that begins in the middle says the same.
+    for after in statement.lines.iter().map(|line| line.event) {
+        let rest = store.statement(&market, renter_id(0), after).unwrap();
+        let from = statement
+            .lines
+            .iter()
+            .position(|line| line.event > after)
+            .unwrap_or(statement.lines.len());
+        assert_eq!(rest.lines[..], statement.lines[from..]);
+    }
+}
+
+#[test]
+fn a_budget_that_was_used_up_is_charged_although_nothing_comes_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut store, _) = open(folder.path()).unwrap();
+    let mut world = super::script::world();
+    world.deposit(0, 1_000_000);
+    let mut order = world.order(0);
+    order.budget = protocol::units::MicroUsd(1_000);
+    let lease = world.running(0, order);
+    // A thousandth of a dollar lasts for about nine seconds.
+    world.wait(20);
+    world
+        .report(lease, protocol::lease::ContainerState::Running, 20_000)
+        .unwrap();
+    world.tick();
+    world
+        .report(lease, protocol::lease::ContainerState::Gone, 20_000)
+        .unwrap();
+    for event in &world.journal {
+        store.append(event).unwrap();
+    }
+    store.commit().unwrap();
+    let market = world.desk.market();
+    let statement = store.statement(market, renter_id(0), 0).unwrap();
+    assert_eq!(
+        said(&statement.lines),
+        [
+            ("deposit", 1_000_000),
+            ("hold", -1_000),
+            ("release", 1_000),
+            ("charge", -1_000)
+        ]
+    );
+    assert_eq!(statement.lines[3].balance, market.available(renter_id(0)));
+}
+
+#[test]
+fn a_long_account_comes_in_pages() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut store, _) = open(folder.path()).unwrap();
+    let mut world = super::script::world();
+    for _ in 0..1_203 {
+        world.deposit(0, 5);
+    }
+    for event in &world.journal {
+        store.append(event).unwrap();
+    }
+    store.commit().unwrap();
+    let (mut after, mut pages) = (Some(0), Vec::new());
+    while let Some(from) = after {
+        let market = world.desk.market();
+        let page = store.statement(market, renter_id(0), from).unwrap();
+        pages.push(page.lines.len());
+        assert_eq!(page.lines[0].balance.0, (from.cast_signed() + 1) * 5);
+        after = page.next;
+    }
+    assert_eq!(pages, [500, 500, 203]);
 }
