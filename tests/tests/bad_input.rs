@@ -74,7 +74,9 @@ fn images_that_cannot_run_are_refused_with_the_reason() {
         1,
         "/no/such/program",
     );
-    market.refuses("feira-big:1", &["--disk", "0.1"], 1, "300");
+    // Three layers of 100 MB and a busybox of about one.
+    let layers = "the image's layers are 30";
+    market.refuses("feira-big:1", &["--disk", "0.1"], 1, layers);
     market.broker.check_ledger();
 }
 
