@@ -229,7 +229,9 @@ async fn exit_code<R: Runtime>(
         match runtime.inspect(lease).await {
             Ok(Some(container)) if is_live => match container.state {
                 RunState::Exited(exit) => return exit.code,
-                RunState::Running { .. } => tokio::time::sleep(CODE_CHECK_EVERY).await,
+                RunState::Running { .. } | RunState::Paused { .. } => {
+                    tokio::time::sleep(CODE_CHECK_EVERY).await
+                }
                 RunState::Created | RunState::Removing => break,
             },
             Ok(Some(_) | None) | Err(_) => break,

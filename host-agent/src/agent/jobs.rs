@@ -330,7 +330,10 @@ impl<R: Runtime> Task<R> {
         let container = self.runtime.inspect(self.lease).await?;
         Ok(container.and_then(|container| match container.state {
             RunState::Exited(exit) => Some((exit.started, exit.finished)),
-            RunState::Created | RunState::Running { .. } | RunState::Removing => None,
+            RunState::Created
+            | RunState::Running { .. }
+            | RunState::Paused { .. }
+            | RunState::Removing => None,
         }))
     }
 

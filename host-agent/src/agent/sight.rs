@@ -252,6 +252,11 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
                 self.engine.look_soon();
                 self.engine.check_soon();
             }
+            ContainerEvent::Paused { lease } => {
+                let lease = lease.short();
+                tracing::warn!(%lease, "a container was paused on this machine; it is made to go on");
+                self.engine.look_soon();
+            }
             ContainerEvent::Started { .. }
             | ContainerEvent::Died { .. }
             | ContainerEvent::Removed { .. } => self.engine.look_soon(),
@@ -340,6 +345,7 @@ const fn observed_one(state: RunState) -> Observed {
         // One that is being removed does not run and is not gone.
         RunState::Created | RunState::Removing => Observed::Created,
         RunState::Running { since } => Observed::Running { started_at: since },
+        RunState::Paused { since } => Observed::Paused { started_at: since },
         RunState::Exited(Exit {
             code,
             out_of_memory,

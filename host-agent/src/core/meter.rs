@@ -68,6 +68,12 @@ impl Meter {
         self.grown_to(finished_at.since(started_at), now)
     }
 
+    /// The meter of a container that was seen and did not run: what passed since it was seen last is not counted.
+    #[must_use]
+    pub fn idle(&self, now: Moment) -> Self {
+        self.grown_to(self.current, now)
+    }
+
     /// Brings this run up to `claimed`, as far as time passed for it since it was last seen. A container
     /// does not outlive its boot, so what happened after the last sight of an earlier one is not counted.
     fn grown_to(&self, claimed: Millis, now: Moment) -> Self {
@@ -159,6 +165,15 @@ mod tests {
         };
         let meter = meter.finished(Timestamp(10_000), Timestamp(899_000), other);
         assert_eq!(meter.running(), Millis(5_000));
+    }
+
+    #[test]
+    fn time_in_which_it_was_paused_is_not_counted() {
+        let meter = Meter::new(at(0, 0)).still_running(Timestamp(0), at(5_000, 5_000));
+        let meter = meter.idle(at(20_000, 20_000));
+        assert_eq!(meter.running(), Millis(5_000));
+        let meter = meter.still_running(Timestamp(0), at(23_000, 23_000));
+        assert_eq!(meter.running(), Millis(8_000));
     }
 
     #[test]

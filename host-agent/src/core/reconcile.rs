@@ -20,6 +20,11 @@ pub enum Observed {
         /// By the engine's account.
         started_at: Timestamp,
     },
+    /// It is frozen, which its renter neither asked for nor pays for.
+    Paused {
+        /// By the engine's account.
+        started_at: Timestamp,
+    },
     /// It ran and does not.
     Exited {
         /// Its main process's exit code.
@@ -39,7 +44,7 @@ pub type Containers = BTreeMap<LeaseId, Observed>;
 /// What to do about one lease's container. Each is begun again until its effect is seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Work {
-    /// Pull what is missing, make what is missing, start.
+    /// Pull what is missing, make what is missing, start, or let go on what is paused.
     Prepare,
     /// Stop within this time, keep the disk.
     Stop {
@@ -234,10 +239,12 @@ fn seen_preparing(
             let ran = record.in_state(running(record, *started_at));
             Some(ended(&ran, container, *started_at, *finished_at, now))
         }
-        Some(Observed::Created | Observed::Exited { .. }) => match record.want {
-            Want::Stop => Some(record.stopped(StopReason::Asked)),
-            Want::Run(_) | Want::End => None,
-        },
+        Some(Observed::Created | Observed::Paused { .. } | Observed::Exited { .. }) => {
+            match record.want {
+                Want::Stop => Some(record.stopped(StopReason::Asked)),
+                Want::Run(_) | Want::End => None,
+            }
+        }
         None => match record.want {
             Want::Stop => Some(record.stopped(StopReason::Asked)),
             Want::End => Some(record.gone(now)),
@@ -255,6 +262,13 @@ fn seen_running(
     match container {
         Some(Observed::Running { .. }) => {
             let meter = record.meter.still_running(started_at, now);
+            Some(LeaseRecord {
+                meter,
+                ..record.clone()
+            })
+        }
+        Some(Observed::Paused { .. }) => {
+            let meter = record.meter.idle(now);
             Some(LeaseRecord {
                 meter,
                 ..record.clone()
@@ -321,7 +335,9 @@ fn ended(
             ..
         }) => StopReason::OutOfMemory,
         Some(Observed::Exited { code, .. }) => StopReason::Exited(*code),
-        Some(Observed::Created | Observed::Running { .. }) | None => StopReason::Asked,
+        Some(Observed::Created | Observed::Running { .. } | Observed::Paused { .. }) | None => {
+            StopReason::Asked
+        }
     };
     LeaseRecord {
         meter,
@@ -331,7 +347,8 @@ fn ended(
 
 fn wanted_work(record: &LeaseRecord, container: Option<&Observed>) -> Option<Work> {
     let grace = record.limits.stop_grace;
-    let runs = matches!(container, Some(Observed::Running { .. }));
+    let is_paused = matches!(container, Some(Observed::Paused { .. }));
+    let runs = is_paused || matches!(container, Some(Observed::Running { .. }));
     match (&record.state, record.want) {
         (State::Gone { .. }, _) => container.map(|_| Work::Remove {
             grace: ORPHAN_GRACE,
@@ -346,7 +363,10 @@ fn wanted_work(record: &LeaseRecord, container: Option<&Observed>) -> Option<Wor
         (State::Preparing { .. }, Want::Run(_)) => Some(Work::Prepare),
         (State::Running { run, .. }, Want::Run(wanted)) => {
             let ends = wanted > *run || record.is_overdue();
-            ends.then_some(Work::Stop { grace })
+            if ends {
+                return Some(Work::Stop { grace });
+            }
+            is_paused.then_some(Work::Prepare)
         }
         (State::Running { .. }, Want::Stop) => Some(Work::Stop { grace }),
         // Whatever started it, it holds nothing and must not run.

@@ -28,6 +28,11 @@ pub enum ContainerEvent {
         /// How. `started` is zero here: events do not say it.
         exit: Exit,
     },
+    /// Somebody paused it.
+    Paused {
+        /// Whose.
+        lease: LeaseId,
+    },
     /// It was removed.
     Removed {
         /// Whose.

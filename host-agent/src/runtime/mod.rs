@@ -329,6 +329,11 @@ pub enum RunState {
         /// Since when, by the engine's clock.
         since: Timestamp,
     },
+    /// It is frozen: somebody on the machine paused it. Starting it lets it go on.
+    Paused {
+        /// Since when it had run, by the engine's clock.
+        since: Timestamp,
+    },
     /// It ran.
     Exited(Exit),
     /// The engine is removing it, or failed to.

@@ -319,3 +319,21 @@ async fn a_container_that_fills_its_disk_is_stopped() {
         "{died:?}"
     );
 }
+
+#[tokio::test]
+async fn a_paused_container_is_seen_as_paused_and_goes_on_when_it_is_started() {
+    let Some(bench) = bench().await else { return };
+    let spec = bench.started("feira-demo", &["sleep", "60"]).await;
+    let name = format!("feira-{}", spec.lease);
+    let docker = bollard::Docker::connect_with_unix_defaults().unwrap();
+    docker.pause_container(&name).await.unwrap();
+    let RunState::Paused { since } = state(&bench, spec.lease).await else {
+        panic!("it is not paused")
+    };
+    bench.runtime.start(spec.lease).await.unwrap();
+    assert_eq!(state(&bench, spec.lease).await, RunState::Running { since });
+    docker.pause_container(&name).await.unwrap();
+    bench.runtime.stop(spec.lease, Seconds(1)).await.unwrap();
+    bench.runtime.remove(spec.lease).await.unwrap();
+    assert_eq!(bench.runtime.inspect(spec.lease).await.unwrap(), None);
+}

@@ -273,7 +273,10 @@ impl Model {
                         finished_at,
                         ..
                     }) => Some((started_at, finished_at)),
-                    Some(Observed::Created | Observed::Running { .. }) | None => None,
+                    Some(
+                        Observed::Created | Observed::Running { .. } | Observed::Paused { .. },
+                    )
+                    | None => None,
                 })
             }
         }

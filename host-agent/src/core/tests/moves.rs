@@ -314,3 +314,22 @@ fn an_agent_that_died_in_a_resume_does_not_start_the_same_run_twice() {
     // Three seconds of the first run, two of the second.
     assert_eq!(record(&leases, wanted.lease).running(), Millis(5_000));
 }
+
+#[test]
+fn a_container_that_is_paused_is_not_paid_for_and_is_made_to_go_on() {
+    let world = World::new();
+    let (mut leases, wanted) = running(&world);
+    let started_at = Timestamp(START + 2_000);
+    let runs = Containers::from([(wanted.lease, Observed::Running { started_at })]);
+    let paused = Containers::from([(wanted.lease, Observed::Paused { started_at })]);
+    see(&mut leases, &runs, 12);
+    see(&mut leases, &paused, 20);
+    see(&mut leases, &paused, 40);
+    assert_eq!(record(&leases, wanted.lease).running(), Millis(10_000));
+    assert_eq!(record(&leases, wanted.lease).state.word(), "running");
+    assert_eq!(leases.work(&paused)[&wanted.lease], Work::Prepare);
+    // 21 s paused, and then it goes on.
+    see(&mut leases, &runs, 43);
+    assert_eq!(record(&leases, wanted.lease).running(), Millis(13_000));
+    assert!(leases.work(&runs).is_empty());
+}

@@ -107,11 +107,12 @@ fn run_state(state: &ContainerState) -> RunState {
     use ContainerStateStatusEnum as Status;
     match state.status {
         Some(Status::CREATED | Status::EMPTY) | None => RunState::Created,
-        Some(Status::RUNNING | Status::PAUSED | Status::RESTARTING | Status::STOPPING) => {
-            RunState::Running {
-                since: time(state.started_at.as_ref()),
-            }
-        }
+        Some(Status::RUNNING | Status::RESTARTING | Status::STOPPING) => RunState::Running {
+            since: time(state.started_at.as_ref()),
+        },
+        Some(Status::PAUSED) => RunState::Paused {
+            since: time(state.started_at.as_ref()),
+        },
         Some(Status::EXITED) if started_never(state) => RunState::Created,
         Some(Status::EXITED) => RunState::Exited(exit(state)),
         Some(Status::REMOVING | Status::DEAD) => RunState::Removing,
@@ -233,11 +234,14 @@ async fn create_network(runtime: &DockerRuntime, lease: LeaseId) -> Result<(), P
 pub(super) async fn start(runtime: &DockerRuntime, lease: LeaseId) -> Result<StartedAt, Problem> {
     let name = container_name(lease);
     let options = None::<StartContainerOptions>;
-    runtime
-        .docker
-        .start_container(&name, options)
-        .await
-        .map_err(|error| failures::of_start(&error))?;
+    let started = match runtime.docker.start_container(&name, options).await {
+        // One that is paused is there, and only has to go on.
+        Err(error) if failures::status(&error) == Some(409) => {
+            runtime.docker.unpause_container(&name).await
+        }
+        started => started,
+    };
+    started.map_err(|error| failures::of_start(&error))?;
     program::wait_started(runtime, lease).await
 }
 

@@ -169,6 +169,7 @@ impl OutOfMemory {
                 };
                 Some(ContainerEvent::Died { lease, exit })
             }
+            "pause" => Some(ContainerEvent::Paused { lease }),
             "destroy" => Some(ContainerEvent::Removed { lease }),
             _ => None,
         }

@@ -25,7 +25,8 @@ impl Model {
             let now = at(self.second).wall;
             let current = match self.engine.get(&record.lease) {
                 Some(Observed::Running { started_at }) => now.since(*started_at).0,
-                Some(Observed::Created | Observed::Exited { .. }) | None => 0,
+                Some(Observed::Created | Observed::Paused { .. } | Observed::Exited { .. })
+                | None => 0,
             };
             let ran = self.ran.get(&record.lease).copied().unwrap_or(0) + current;
             assert!(record.running().0 <= ran, "{:?} ran {ran} ms", record.lease);
