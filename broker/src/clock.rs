@@ -3,7 +3,7 @@
 //! A [`Clock`] can be moved, so that a test can let an hour pass between two messages; moving it moves
 //! every copy of it, and only the broker that holds those copies.
 
-use protocol::units::{Millis, Timestamp};
+use protocol::units::{Millis, Seconds, Timestamp};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -49,6 +49,18 @@ fn wall_ms() -> u64 {
     u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX)
 }
 
+/// How far a journal may be ahead of the clock: machines' clocks are set by so much now and then.
+const AHEAD_MAX: Millis = Millis(60_000);
+
+/// How far a journal whose last event was at `last_at` is ahead of a clock that says `now`, when it is
+/// more than clocks differ. Time stands still for the market until the clock is there: nothing is billed, and
+/// offers of hosts whose clocks are right count as expired.
+#[must_use]
+pub fn behind(now: Timestamp, last_at: Timestamp) -> Option<Seconds> {
+    let ahead = last_at.since(now);
+    (ahead > AHEAD_MAX).then(|| ahead.seconds())
+}
+
 /// The monotonic time, for how long something took.
 #[derive(Debug, Clone, Copy)]
 pub struct Stopwatch(std::time::Instant);
@@ -82,5 +94,16 @@ mod tests {
         assert!(other.now().since(before).0 < 3_600_000);
         copy.set_back(Millis(3_600_000));
         assert!(clock.now().since(before).0 < 3_600_000);
+    }
+
+    #[test]
+    fn a_clock_may_be_behind_by_a_minute() {
+        let now = Timestamp(1_800_000_000_000);
+        assert_eq!(behind(now, now.before(Millis(5))), None);
+        assert_eq!(behind(now, now.after(Millis(60_000))), None);
+        assert_eq!(
+            behind(now, now.after(Millis(3_600_000))),
+            Some(Seconds(3600))
+        );
     }
 }

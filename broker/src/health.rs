@@ -2,6 +2,7 @@
 //! can do its work). Must not show anything about a single party.
 
 use crate::api::Api;
+use crate::clock::behind;
 use crate::config::MetricsAddress;
 use crate::metrics::MarketNumbers;
 use axum::Router;
@@ -101,6 +102,9 @@ async fn readiness(state: &PageState) -> Result<(), &'static str> {
         return Err("the clock is not set");
     }
     match tokio::time::timeout(ANSWER_TIMEOUT, state.api.market.counts()).await {
+        Ok(Ok(counts)) if behind(state.api.clock.now(), counts.last_at).is_some() => {
+            Err("the journal is ahead of the clock")
+        }
         Ok(Ok(_)) => Ok(()),
         Ok(Err(_)) => Err("the market does not take questions"),
         Err(_) => Err("the market does not answer"),

@@ -16,7 +16,7 @@ mod worker;
 pub use crate::core::overview::{AccountRow, Counts, HostRow};
 pub use handle::MarketHandle;
 
-use crate::clock::Clock;
+use crate::clock::{Clock, behind};
 use crate::core::book::{Book, BookLimits};
 use crate::core::desk::{Desk, DeskSetup};
 use crate::core::market::Market;
@@ -108,6 +108,12 @@ impl MarketThread {
         let (end, ended) = oneshot::channel();
         // Billing never goes back, whatever the machine's clock did while the broker was away.
         let now = clock.now().max(market.last_at());
+        if let Some(ahead) = behind(clock.now(), market.last_at()) {
+            tracing::error!(
+                "the journal is {ahead} ahead of this machine's clock: until then nothing is billed and no \
+                 offer is found; is the clock right?"
+            );
+        }
         let book = Book::new(market.broker(), limits);
         let desk = Desk::open(
             now,

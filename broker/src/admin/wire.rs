@@ -220,6 +220,7 @@ pub struct LedgerView {
 impl From<LedgerReport> for LedgerView {
     fn from(report: LedgerReport) -> Self {
         let LedgerReport {
+            last_at: _,
             last_event,
             entries,
             accounts,

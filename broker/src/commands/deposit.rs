@@ -8,6 +8,7 @@ use crate::exit::{Exit, Failure};
 use ed25519_dalek::VerifyingKey;
 use protocol::bounded::Text;
 use protocol::ids::{DepositId, RenterId};
+use protocol::message::Rejection;
 use protocol::units::MicroUsd;
 
 /// Credits it once for each id.
@@ -40,13 +41,14 @@ pub(super) fn deposit(place: &Place, typed: args::Deposit) -> Result<Exit, Failu
     let again = format!("deposit {} {bare} --id {id}", typed.renter);
     // When there is no answer it may be on the books: the same id makes a repeat harmless.
     let unanswered = |failure: Failure| {
-        let Some(help) = failure
+        let stopping = failure.what == Rejection::ShuttingDown.to_string();
+        if failure.exit != Exit::Unreachable && !stopping {
+            return failure;
+        }
+        let help = failure
             .help
             .clone()
-            .filter(|_| failure.exit == Exit::Unreachable)
-        else {
-            return failure;
-        };
+            .unwrap_or_else(|| place.command("status"));
         failure.help(format!(
             "{help}\nthen, credited once however often: {}",
             place.command(&again)

@@ -82,7 +82,7 @@ impl Place {
             journal.display()
         );
         Failure::new(Exit::NotFound, what).help(format!(
-            "restore the newest backup: install -m 600 BACKUP {}\nif this broker never took money: {}",
+            "restore the newest backup: rm -f {0}-wal {0}-shm; install -m 600 BACKUP {0}\nif this broker never took money: {1}",
             journal.display(),
             self.command("init --empty-books")
         ))
@@ -104,7 +104,7 @@ impl Place {
             | StoreError::Corrupt { .. }
             | StoreError::Ledger(_) => failure.help(format!(
                 "stop the broker, keep a copy of the folder; if the file is damaged, restore the newest backup: \
-                 rm {0}-wal {0}-shm; install -m 600 BACKUP {0}",
+                 rm -f {0}-wal {0}-shm; install -m 600 BACKUP {0}",
                 self.folder.journal().display()
             )),
             StoreError::Io { .. }

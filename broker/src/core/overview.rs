@@ -28,6 +28,8 @@ pub struct Counts {
     pub remembered: u64,
     /// The number of the journal's last event.
     pub events: u64,
+    /// When that happened.
+    pub last_at: Timestamp,
 }
 
 /// A host, as the operator sees it.
@@ -80,6 +82,7 @@ impl Desk {
             renters: count(self.market.renters().len()),
             remembered: count(self.market.seen.len()),
             events: self.market.events(),
+            last_at: self.market.last_at(),
             ..Counts::default()
         };
         for lease in self.market.leases() {

@@ -38,6 +38,7 @@ impl From<Counts> for MarketNumbers {
             renters,
             remembered,
             events,
+            last_at: _,
         } = counts;
         let entry = |(kind, amount): (&'static str, MicroUsd)| {
             // What the broker has, it owes to the others.

@@ -4,7 +4,7 @@ use crate::core::market::Market;
 use crate::store::recover::{beginning, replay};
 use crate::store::{JOURNAL_FILE, StoreError, doing, schema};
 use protocol::ids::BrokerId;
-use protocol::units::MicroUsd;
+use protocol::units::{MicroUsd, Timestamp};
 use rusqlite::{Connection, OptionalExtension};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,6 +17,8 @@ const PROBLEMS_MAX: usize = 20;
 pub struct LedgerReport {
     /// The number of the journal's last event.
     pub last_event: u64,
+    /// When that happened.
+    pub last_at: Timestamp,
     /// Entries looked at.
     pub entries: u64,
     /// Accounts that are not empty.
@@ -35,6 +37,7 @@ pub(super) fn compare(
     market: &Market,
 ) -> Result<LedgerReport, StoreError> {
     let (folded, mut report) = fold(connection).map_err(doing("read its entries"))?;
+    report.last_at = market.last_at();
     if report.sum != 0 {
         report
             .problems

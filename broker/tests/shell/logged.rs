@@ -71,10 +71,10 @@ async fn search(market: &Market) -> Found {
         disk: Bytes(0),
         limit: 20,
     };
-    match market.renter.ask(BrokerRequest::Search(search)).await {
-        BrokerReply::Found(found) => found,
-        other => panic!("{other:?}"),
-    }
+    let BrokerReply::Found(found) = market.renter.ask(BrokerRequest::Search(search)).await else {
+        panic!("nothing found")
+    };
+    found
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -195,3 +195,18 @@ async fn who_waits_is_answered_when_the_broker_stops() {
     assert_eq!(Party::view(reply).id, lease.id);
     assert!(took < std::time::Duration::from_secs(8), "{took:?}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_journal_ahead_of_the_clock_is_not_passed_over() {
+    let market = Market::new("").await;
+    let _ = market.order("brave-otter").await;
+    assert_eq!(market.stand.page("/readyz").await.1, "ready\n");
+    // What a machine does whose clock was an hour ahead and is put right.
+    market
+        .stand
+        .clock
+        .set_back(protocol::units::Millis(3_600_000));
+    let (status, said) = market.stand.page("/readyz").await;
+    assert!(status.contains("503"), "{status}");
+    assert_eq!(said, "the journal is ahead of the clock\n");
+}

@@ -4,7 +4,7 @@ use super::Check;
 use crate::admin::ask::{AskError, ask};
 use crate::admin::shown::local;
 use crate::admin::wire::{AdminReply, AdminRequest, Status};
-use crate::clock::Clock;
+use crate::clock::{Clock, behind};
 use crate::commands::Place;
 use crate::config::{Config, MetricsAddress};
 use crate::health::PageError;
@@ -95,7 +95,17 @@ fn journal(place: &Place) -> Vec<Check> {
         let fix = "stop the broker, keep a copy of the folder, and go back to the last backup";
         Check::fail("ledger", report.problems.join("; "), fix)
     };
-    vec![Check::ok("journal", journal), ledger]
+    let journal = match behind(Clock::system().now(), report.last_at) {
+        None => Check::ok("journal", journal),
+        Some(ahead) => Check::fail(
+            "journal",
+            format!(
+                "its last event is {ahead} ahead of this machine's clock: nothing is billed until then"
+            ),
+            "see that the clock is right: timedatectl; if it was ahead before, a backup from before that helps",
+        ),
+    };
+    vec![journal, ledger]
 }
 
 fn disk(place: &Place) -> Check {
