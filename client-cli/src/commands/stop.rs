@@ -5,6 +5,7 @@ use crate::commands::end::{self, command};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::tunnel;
 use crate::view::{clock_time, disk_per_day};
 use protocol::order::LeaseAction;
 
@@ -14,6 +15,12 @@ pub(crate) async fn run(context: &Context, arguments: &StopArgs) -> Result<Exit,
     for (held, _) in &leases {
         let now = command(context, held, LeaseAction::Stop).await?;
         let (view, printer) = (&now.view, &context.printer);
+        if !tunnel::answers(context, &now).await {
+            printer.warn(&format!(
+                "the host of {} does not answer now: what runs there goes on until it does, and is not billed",
+                view.name
+            ));
+        }
         if !printer.format().is_for_people() {
             printer.object(&crate::view::lease_object(&now, context.now()))?;
             continue;

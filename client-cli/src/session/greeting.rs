@@ -5,13 +5,19 @@ use super::{Broker, CONNECT, Silent};
 use crate::clock::{self, Stopwatch};
 use crate::failure::{Code, Failure};
 use crate::settings::BrokerAddresses;
+use backon::{ExponentialBuilder, Retryable};
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use protocol::message::{self, BrokerReply, BrokerRequest};
-use protocol::net::{Multiaddr, Node};
+use protocol::net::{Multiaddr, Node, RequestError};
 use protocol::units::Millis;
 use std::collections::BTreeMap;
 use std::time::Duration;
+
+/// Tries after the first when a broker hangs up: about three seconds in all.
+const TRIES: usize = 4;
+/// What a broker that keeps hanging up most likely has.
+const MANY: &str = "it closed the connection; it may have too many";
 
 /// Greets all at once. Those that answer and those that do not, each in configured order; once one has
 /// answered the others have `late`.
@@ -60,8 +66,32 @@ fn first_address(broker: &BrokerAddresses) -> String {
     first.map(ToString::to_string).unwrap_or_default()
 }
 
-/// Connects to a broker and asks who it is.
+/// Why a broker was not greeted.
+#[derive(Debug)]
+enum Trial {
+    /// It hung up: with many programs of one key at once it takes some of them a moment later.
+    HungUp(Silent),
+    /// Another try would bring nothing.
+    Over(Silent),
+}
+
+/// Greets a broker, again when it hung up.
 async fn greet(node: &Node, broker: &BrokerAddresses) -> Result<Broker, Silent> {
+    let backoff = ExponentialBuilder::default()
+        .with_min_delay(Duration::from_millis(200))
+        .with_max_times(TRIES)
+        .with_jitter();
+    let greeted = (|| greet_once(node, broker))
+        .retry(backoff)
+        .when(|trial| matches!(trial, Trial::HungUp(_)))
+        .await;
+    greeted.map_err(|trial| match trial {
+        Trial::HungUp(silent) | Trial::Over(silent) => silent,
+    })
+}
+
+/// Connects to a broker and asks who it is.
+async fn greet_once(node: &Node, broker: &BrokerAddresses) -> Result<Broker, Trial> {
     let address = first_address(broker);
     let silent = |reason: String| Silent {
         id: broker.id,
@@ -71,14 +101,33 @@ async fn greet(node: &Node, broker: &BrokerAddresses) -> Result<Broker, Silent> 
     let peer = broker.id.into();
     node.connect(peer, broker.addresses.clone(), CONNECT)
         .await
-        .map_err(|error| silent(in_short(&error.to_string(), &broker.addresses)))?;
-    let request =
-        message::encode(&BrokerRequest::Info).map_err(|error| silent(error.to_string()))?;
+        .map_err(|error| {
+            let reason = in_short(&error.to_string(), &broker.addresses);
+            if hung_up(&reason) {
+                Trial::HungUp(silent(reason))
+            } else {
+                Trial::Over(silent(reason))
+            }
+        })?;
+    let request = message::encode(&BrokerRequest::Info)
+        .map_err(|error| Trial::Over(silent(error.to_string())))?;
     let watch = Stopwatch::start();
     let bytes = node
         .request(peer, request, CONNECT)
         .await
-        .map_err(|error| silent(error.to_string()))?;
+        .map_err(|error| match error {
+            RequestError::ConnectionClosed | RequestError::Unreachable => {
+                Trial::HungUp(silent(MANY.to_owned()))
+            }
+            RequestError::Busy { .. }
+            | RequestError::Malformed { .. }
+            | RequestError::NodeStopped
+            | RequestError::Refused { .. }
+            | RequestError::TimedOut { .. }
+            | RequestError::TooBig { .. }
+            | RequestError::TooManyInFlight { .. }
+            | RequestError::Unsupported => Trial::Over(silent(error.to_string())),
+        })?;
     let Millis(latency) = watch.elapsed();
     match message::decode::<BrokerReply>(&bytes) {
         Ok(BrokerReply::Info(info)) => Ok(Broker {
@@ -88,10 +137,29 @@ async fn greet(node: &Node, broker: &BrokerAddresses) -> Result<Broker, Silent> 
             latency: Duration::from_millis(latency),
             heard_at: clock::now(),
         }),
-        Ok(BrokerReply::Refused(rejection)) => Err(silent(rejection.to_string())),
-        Ok(_) => Err(silent("it does not answer as a broker does".to_owned())),
-        Err(error) => Err(silent(format!("its answer cannot be read: {error}"))),
+        Ok(BrokerReply::Refused(rejection)) => Err(Trial::Over(silent(rejection.to_string()))),
+        Ok(_) => {
+            let reason = "it does not answer as a broker does".to_owned();
+            Err(Trial::Over(silent(reason)))
+        }
+        Err(error) => {
+            let reason = format!("its answer cannot be read: {error}");
+            Err(Trial::Over(silent(reason)))
+        }
     }
+}
+
+/// Whether somebody was there and hung up, in the words of the network's errors.
+fn hung_up(reason: &str) -> bool {
+    let lower = reason.to_lowercase();
+    [
+        "reset by peer",
+        "end of file",
+        "connection closed",
+        "broken pipe",
+    ]
+    .iter()
+    .any(|words| lower.contains(words))
 }
 
 /// Nobody to work with: which broker and why, and the command that shows more.

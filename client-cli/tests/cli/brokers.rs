@@ -154,6 +154,21 @@ fn nothing_is_ended_when_one_name_is_wrong() -> Test {
 }
 
 #[test]
+fn a_stop_does_not_promise_what_a_silent_host_has_not_done() -> Test {
+    let broker = Broker::start(1, three())?;
+    let ran = with(&broker, &["stop", "calm-heron"])?;
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(broker.seen(|seen| seen.commands.len()), 1);
+    assert!(
+        ran.errors
+            .contains("warning: the host of calm-heron does not answer now")
+            && !ran.errors.contains("is freed"),
+        "{ran:?}"
+    );
+    Ok(())
+}
+
+#[test]
 fn ending_without_a_yes_asks_nobody() -> Test {
     let broker = Broker::start(1, three())?;
     let ran = with(&broker, &["end", "calm-heron"])?;

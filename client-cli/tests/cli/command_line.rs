@@ -100,6 +100,11 @@ const REFUSALS: &[(&[&str], i32, &[&str])] = &[
         2,
         &["--env", "LD_PRELOAD=/x", "it is the host's"],
     ),
+    (
+        &["rent", "o-7k3f", "--image", "x", "--entrypoint", "a\nb"],
+        2,
+        &["E0203", "--entrypoint: no program has such a name"],
+    ),
     (&["ssh", "x"], 2, &["E0209", "use: feira shell NAME"]),
     (&["deposit", "5"], 2, &["E0209", "feira balance"]),
     (

@@ -107,3 +107,45 @@ fn a_list_of_ids_ends_each_though_one_lease_is_called_like_another_s_id() -> Tes
     assert_eq!(ended, wanted);
     Ok(())
 }
+
+/// A way to `address` that hangs up on the first connections.
+fn hanging_up(address: &str, times: usize) -> Result<String, Box<dyn Error>> {
+    let port = |address: &str| address.split('/').nth(4).map(str::to_owned);
+    let there = port(address).ok_or("no port in the address")?;
+    let door = std::net::TcpListener::bind("127.0.0.1:0")?;
+    let here = door.local_addr()?.port().to_string();
+    let to = format!("127.0.0.1:{there}");
+    std::thread::spawn(move || {
+        for (index, caller) in door.incoming().flatten().enumerate() {
+            if index < times {
+                continue;
+            }
+            let Ok(broker) = std::net::TcpStream::connect(&to) else {
+                continue;
+            };
+            let ways = [
+                (caller.try_clone(), broker.try_clone()),
+                (Ok(broker), Ok(caller)),
+            ];
+            for way in ways {
+                if let (Ok(mut from), Ok(mut into)) = way {
+                    std::thread::spawn(move || std::io::copy(&mut from, &mut into));
+                }
+            }
+        }
+    });
+    Ok(address.replacen(&there, &here, 1))
+}
+
+#[test]
+fn a_broker_that_hangs_up_is_called_again() -> Test {
+    let (home, broker) = (Home::with_key()?, Broker::start(1, three())?);
+    let address = hanging_up(&broker.address, 2)?;
+    let ran = home.run(&["ls", "--json", "--broker", &address])?;
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(ran.json()?["items"].as_array().map(Vec::len), Some(3));
+    let address = hanging_up(&broker.address, usize::MAX)?;
+    let ran = home.run(&["ls", "--broker", &address])?;
+    assert_eq!(ran.code, Some(8), "{ran:?}");
+    Ok(())
+}

@@ -49,6 +49,13 @@ impl Wish {
         let image = ImageName::parse(&arguments.image)?;
         let command = words("the command", &arguments.command)?;
         let entrypoint = words("--entrypoint", arguments.entrypoint.as_slice())?;
+        if arguments
+            .entrypoint
+            .iter()
+            .any(|program| program.contains(char::is_control))
+        {
+            return Err(bad("--entrypoint", "no program has such a name"));
+        }
         let environment =
             List::new(arguments.env.clone()).map_err(|error| bad("--env", &error.to_string()))?;
         check_consent(context, arguments)?;
