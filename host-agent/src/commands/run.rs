@@ -6,8 +6,11 @@ use crate::agent::{Agent, Setup};
 use crate::args::Run;
 use crate::exit::{Exit, Failure};
 use crate::hardware::this::ThisMachine;
+use crate::journal;
 use crate::logs;
+use crate::runtime::Runtime;
 use crate::runtime::docker::LateDocker;
+use crate::runtime::sandbox::LABEL_HOST;
 use protocol::ids::HostId;
 use sd_notify::NotifyState;
 use std::io;
@@ -66,6 +69,7 @@ async fn start(place: &Place) -> Result<Agent, Failure> {
     let runtime = LateDocker::connect(&config.engine, host)
         .await
         .map_err(|error| engine_failed(&error))?;
+    check_journal(place, &runtime, host).await?;
     let hardware = ThisMachine::new(config.nvml.clone());
     let folder = place.folder.path().to_owned();
     Agent::start(Setup {
@@ -77,6 +81,34 @@ async fn start(place: &Place) -> Result<Agent, Failure> {
     })
     .await
     .map_err(|error| place.start_failed(&error))
+}
+
+/// Containers of leases that the journal never took would be ended, with their disks: a journal that was lost or
+/// emptied is not taken for a new one.
+async fn check_journal(place: &Place, runtime: &LateDocker, host: HostId) -> Result<(), Failure> {
+    let folder = place.folder.path();
+    let known = journal::peek(folder).map_err(|error| place.journal_failed(&error))?;
+    // An epoch stays when its lease is forgotten.
+    if known.is_some_and(|known| !known.epochs.is_empty()) {
+        return Ok(());
+    }
+    let Ok(found) = runtime.containers().await else {
+        return Ok(());
+    };
+    if found.is_empty() {
+        return Ok(());
+    }
+    let file = folder.join(journal::FILE_NAME);
+    let what = format!(
+        "{} knows of no lease, and {} of this host's containers are here: it was lost or emptied",
+        file.display(),
+        found.len()
+    );
+    let give_up = format!(
+        "docker rm --force --volumes $(docker ps --all --quiet --filter label={LABEL_HOST}={host})"
+    );
+    let help = format!("put the journal back, or give those leases and their disks up:\n{give_up}");
+    Err(Failure::new(Exit::Failed, what).help(help))
 }
 
 async fn either(terminate: &mut Signal, interrupt: &mut Signal) {

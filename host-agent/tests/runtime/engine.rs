@@ -33,7 +33,11 @@ pub(crate) async fn bench() -> Option<Bench> {
 }
 
 pub(crate) async fn bench_at(socket: &Path) -> Option<Bench> {
-    let host = HostId::from_bytes(rand::random());
+    bench_of(socket, HostId::from_bytes(rand::random())).await
+}
+
+/// The same for a host that is there already.
+pub(crate) async fn bench_of(socket: &Path, host: HostId) -> Option<Bench> {
     match DockerRuntime::connect(socket, host).await {
         Ok(runtime) => Some(Bench {
             runtime,

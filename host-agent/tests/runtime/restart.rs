@@ -13,7 +13,7 @@ use host_agent::runtime::{
 };
 use protocol::ids::HostId;
 
-use crate::engine::{bench, bench_at, spec};
+use crate::engine::{bench, bench_at, bench_of, spec};
 
 /// Below `/tmp` itself: the engine puts sockets deep below this, and their paths end at 108 bytes.
 struct Engine {
@@ -174,4 +174,28 @@ async fn an_engine_that_comes_after_the_agent_is_used_when_it_is_there() {
     }
     assert!(late.facts().await.is_ok());
     assert!(late.containers().await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_lost_journal_is_not_taken_for_a_new_one_while_containers_are_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("host");
+    let feira_host = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_feira-host"));
+        command.args(arguments).arg("--data").arg(&data);
+        command.output().unwrap()
+    };
+    let made = feira_host(&["init", "--json"]);
+    let made: serde_json::Value = serde_json::from_slice(&made.stdout).unwrap();
+    let host: HostId = made["host"].as_str().unwrap().parse().unwrap();
+    let Some(bench) = bench_of(DEFAULT_SOCKET.as_ref(), host).await else {
+        return;
+    };
+    let spec = bench.created("feira-demo", &[]).await;
+    let refused = feira_host(&["run"]);
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(1), "{said}");
+    assert!(said.contains("it was lost or emptied"), "{said}");
+    assert!(said.contains("docker rm --force"), "{said}");
+    assert!(bench.runtime.inspect(spec.lease).await.unwrap().is_some());
 }

@@ -271,39 +271,51 @@ impl Link {
             (ReserveRelay::Yes, None) | (ReserveRelay::No, _) => std::future::pending().await,
         };
         let mut pauses = pauses();
+        let mut said = None;
         loop {
             match timeout(RESERVE_TIMEOUT, self.node.reserve(relay.clone())).await {
                 Ok(Some(Ok(mut reservation))) => {
                     let reserved = clock::now();
-                    self.set_circuit(Circuit::Reserved {
+                    let circuit = Circuit::Reserved {
                         address: reservation.address.clone(),
-                    });
+                    };
+                    self.say_once(&mut said, &circuit);
+                    self.set_circuit(circuit);
                     reservation.lost().await;
                     // One that is lost at once, as under a clock that is far off, is not asked for in a circle.
                     if clock::now().duration_since(reserved) >= GOOD {
                         pauses = self::pauses();
+                        self.say_once(&mut said, &Circuit::Reserving);
                     }
                     self.set_circuit(Circuit::Reserving);
                 }
-                Ok(Some(Err(reason))) => self.set_circuit(Circuit::Refused { reason }),
+                Ok(Some(Err(reason))) => self.circuit_refused(&mut said, reason),
                 Ok(None) => std::future::pending().await,
-                Err(_) => self.set_circuit(Circuit::Refused {
-                    reason: format!("no answer within {RESERVE_TIMEOUT:?}"),
-                }),
+                Err(_) => {
+                    let reason = format!("no answer within {RESERVE_TIMEOUT:?}");
+                    self.circuit_refused(&mut said, reason);
+                }
             }
             sleep(pauses.next().unwrap_or(PAUSE_MAX)).await;
         }
     }
 
-    fn set_circuit(&self, new: Circuit) {
-        let broker = self.broker_id();
-        let is_known =
-            |state: &LinkState| matches!(state, LinkState::Up { circuit, .. } if *circuit == new);
-        if is_known(&self.state.borrow()) {
-            tracing::debug!(%broker, circuit = %new, "relay circuit, as before");
-        } else {
-            tracing::info!(%broker, circuit = %new, "relay circuit");
+    fn circuit_refused(&self, said: &mut Option<Circuit>, reason: String) {
+        let circuit = Circuit::Refused { reason };
+        self.say_once(said, &circuit);
+        self.set_circuit(circuit);
+    }
+
+    /// Logs a circuit that is not as it was said to be last.
+    fn say_once(&self, said: &mut Option<Circuit>, circuit: &Circuit) {
+        if said.as_ref() != Some(circuit) {
+            tracing::info!(broker = %self.broker_id(), %circuit, "relay circuit");
+            *said = Some(circuit.clone());
         }
+    }
+
+    fn set_circuit(&self, new: Circuit) {
+        tracing::debug!(broker = %self.broker_id(), circuit = %new, "relay circuit");
         self.state.send_modify(|state| {
             if let LinkState::Up { circuit, .. } = state {
                 *circuit = new;
