@@ -90,10 +90,20 @@ mod tests {
     fn what_could_be_an_id_or_a_word_names_no_lease() {
         let id = LeaseId::from_bytes([7; 16]).to_string();
         let bare = id.strip_prefix("l-").unwrap_or_default().to_owned();
-        for name in [&*id, &*bare, "l-abcd", "r-x", "h-", "K-9", "verify", "Verify"] {
+        for name in [
+            &*id, &*bare, "l-abcd", "r-x", "h-", "K-9", "verify", "Verify",
+        ] {
             assert!(is_reserved_name(name), "{name}");
         }
-        for name in ["brave-otter", "l", "la-x", "7-up", "verify-2", "verified", ""] {
+        for name in [
+            "brave-otter",
+            "l",
+            "la-x",
+            "7-up",
+            "verify-2",
+            "verified",
+            "",
+        ] {
             assert!(!is_reserved_name(name), "{name}");
         }
     }

@@ -29,12 +29,12 @@ pub(crate) async fn run(context: &Context, arguments: &StopArgs) -> Result<Exit,
             .disk_until
             .map_or_else(String::new, |at| format!(" until {}", clock_time(at)));
         printer.done(&format!(
-            "{} is stopped: from now on only its disk of {} is billed, {}/day, kept{until}; its host is told to \
-             stop the programs and free the machine",
+            "{} is stopped: from now on only its disk of {} is billed, {}/day, kept{until}",
             view.name,
             view.disk,
             disk_per_day(view)
         ));
+        printer.say("  its host is told to stop what runs there and to free the machine");
         printer.hint(&format!("  undo: feira resume {}", view.name));
     }
     Ok(Exit::Done)
