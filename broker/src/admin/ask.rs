@@ -53,7 +53,7 @@ pub fn ask(socket: &Path, request: &AdminRequest) -> Result<AdminReply, AskError
     let stream = UnixStream::connect(socket).map_err(|source| not_connected(socket, source))?;
     let line = exchange(&stream, request).map_err(|source| AskError::NoAnswer {
         socket: socket.to_owned(),
-        source,
+        source: in_words(source),
     })?;
     serde_json::from_str(&line).map_err(|error| AskError::Malformed {
         socket: socket.to_owned(),
@@ -76,6 +76,21 @@ fn exchange(stream: &UnixStream, request: &AdminRequest) -> io::Result<String> {
     Ok(answer)
 }
 
+/// A time that is over comes from the system as "temporarily unavailable".
+fn in_words(source: io::Error) -> io::Error {
+    if matches!(
+        source.kind(),
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut
+    ) {
+        let within = ANSWER_TIMEOUT.as_secs();
+        return io::Error::new(
+            io::ErrorKind::TimedOut,
+            format!("nothing came within {within} s"),
+        );
+    }
+    source
+}
+
 fn not_connected(socket: &Path, source: io::Error) -> AskError {
     let socket = socket.to_owned();
     let kind = source.kind();
@@ -88,5 +103,18 @@ fn not_connected(socket: &Path, source: io::Error) -> AskError {
         AskError::NotAllowed { socket }
     } else {
         AskError::NoAnswer { socket, source }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_broker_that_says_nothing_is_told_so_with_the_time() {
+        let frozen = in_words(io::Error::from_raw_os_error(11));
+        assert_eq!(frozen.to_string(), "nothing came within 30 s");
+        let cut = in_words(io::ErrorKind::UnexpectedEof.into());
+        assert_eq!(cut.kind(), io::ErrorKind::UnexpectedEof);
     }
 }

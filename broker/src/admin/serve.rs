@@ -12,7 +12,7 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::task::JoinSet;
 
 /// Operators at once.
-const CONNECTIONS_MAX: usize = 16;
+const CONNECTIONS_MAX: usize = 64;
 /// An operator asks at once or not at all: whoever is silent takes a place from others.
 const READ_TIMEOUT: Duration = Duration::from_secs(2);
 

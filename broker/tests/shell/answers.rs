@@ -163,10 +163,10 @@ fn silent_operators_keep_no_place() {
     let typed = Typed::made();
     let (_running, _) = typed.run();
     let socket = typed.data.join("admin.sock");
-    let silent: Vec<_> = (0..32)
+    let silent: Vec<_> = (0..200)
         .map(|_| UnixStream::connect(&socket).unwrap())
         .collect();
-    // Sixteen are served at once; each is waited for 2 s.
+    // Sixty-four are served at once, and each is waited for 2 s.
     typed.say(&["status"]).ok();
     drop(silent);
 }

@@ -10,13 +10,13 @@ use std::path::{Path, PathBuf};
 use ed25519_dalek::SigningKey;
 use libp2p::PeerId;
 use libp2p::identity::Keypair;
-use rustix::process::{DumpableBehavior, Resource, Rlimit, set_dumpable_behavior, setrlimit};
 use ssh_key::private::{Ed25519Keypair, Ed25519PrivateKey, KeypairData};
 use ssh_key::public::Ed25519PublicKey;
 use ssh_key::{LineEnding, PrivateKey};
 use zeroize::Zeroizing;
 
 use crate::ids::PublicKey;
+use crate::net::dumps::leave_no_core_dumps;
 
 const FILE_MODE: u32 = 0o600;
 const FOLDER_MODE: u32 = 0o700;
@@ -301,25 +301,6 @@ pub fn public_key_of(peer: &PeerId) -> Result<PublicKey, ForeignKey> {
         .and_then(|key| <[u8; 32]>::try_from(key).ok())
         .map(PublicKey::from_bytes)
         .ok_or(ForeignKey { peer: *peer })
-}
-
-/// From here on this process has a secret in its memory: a crash must not write it to a disk, and no other
-/// process of the same user may attach to it.
-///
-/// Each of the two suffices against dumps by itself. A service manager may forbid the second call, having set
-/// the limit already; that is no reason to run without a key.
-fn leave_no_core_dumps() {
-    let none = Rlimit {
-        current: Some(0),
-        maximum: Some(0),
-    };
-    let kept = [
-        set_dumpable_behavior(DumpableBehavior::NotDumpable),
-        setrlimit(Resource::Core, none),
-    ];
-    if let [Err(error), Err(_)] = kept {
-        tracing::warn!(%error, "a crash of this program may leave its key in a core dump");
-    }
 }
 
 fn folder_of(path: &Path) -> &Path {

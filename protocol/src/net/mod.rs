@@ -35,6 +35,7 @@ pub mod counters;
 mod behaviour;
 mod clock;
 mod driver;
+mod dumps;
 mod gate;
 mod reservations;
 mod streams;
