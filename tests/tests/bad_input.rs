@@ -42,6 +42,8 @@ impl Market {
     /// Rents `image` and expects this exit code and these words; then nothing was charged or is held.
     #[track_caller]
     fn refuses(&self, image: &str, more: &[&str], code: i32, words: &str) {
+        // The machine of a start that failed is free again a moment later.
+        self.renter.wait_for_offers(1);
         let image = format!("{}/{image}", registry());
         let mut arguments = vec!["rent", "--image", &image, "--yes"];
         for (flag, value) in [("--max-price", "1"), ("--budget", "1")] {

@@ -3,10 +3,11 @@
 
 #![cfg(test)]
 
-use feira_tests::programs::{program, registry, run_within, signal, wait_for};
+use feira_tests::market::Market;
+use feira_tests::programs::{program, run_within, signal, wait_for};
 use feira_tests::proxy::Proxy;
-use feira_tests::renter::{Renter, containers_of_lease, micro_usd};
-use feira_tests::stage::{Broker, Host, Stage};
+use feira_tests::renter::{containers_of_lease, micro_usd};
+use feira_tests::stage::Stage;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -15,131 +16,55 @@ const SOON: Duration = Duration::from_secs(60);
 /// Moments of a start at which something is killed: from before the order arrives to after it runs.
 const MOMENTS_MS: [u64; 6] = [5, 40, 90, 180, 350, 900];
 
-fn start_rent(renter: &Renter, name: &str) -> Child {
-    let image = format!("{}/feira-demo:1", registry());
-    let mut command = renter.prepared();
-    command.args([
-        "rent",
-        "--name",
-        name,
-        "--image",
-        &image,
-        "--yes",
-        "--max-price",
-        "5",
-    ]);
-    command
-        .args(["--budget", "5"])
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
-    command.spawn().unwrap()
-}
-
-fn open_leases(renter: &Renter) -> Option<Vec<serde_json::Value>> {
-    let said = renter.feira(&["ls", "--json"]);
-    (said.code == 0).then(|| said.json()["items"].as_array().unwrap().clone())
-}
-
-/// Waits until every open lease runs with exactly one container; then ends them all and proves that the
-/// containers are gone and the money adds up.
-#[track_caller]
-fn settle(stage: &str, broker: &Broker, renter: &Renter) {
-    let leases = wait_for(&format!("{stage}: leases to run or end"), SOON, || {
-        let leases = open_leases(renter)?;
-        leases
-            .iter()
-            .all(|lease| lease["state"] == "running")
-            .then_some(leases)
-    });
-    for lease in &leases {
-        let id = lease["id"].as_str().unwrap();
-        assert_eq!(containers_of_lease(id).len(), 1, "{stage}: {lease}");
-        let _ = renter.feira(&["end", id, "--yes"]).ok();
-    }
-    let all = renter.feira(&["ls", "--all", "--json"]).ok().json();
-    let mut charged = 0;
-    for lease in all["items"].as_array().unwrap() {
-        let id = lease["id"].as_str().unwrap();
-        wait_for(&format!("{stage}: {id} to be gone"), SOON, || {
-            containers_of_lease(id).is_empty().then_some(())
-        });
-        charged += micro_usd(&renter.wait_for_phase(id, "ended", SOON)["charged_usd"]);
-    }
-    assert_eq!(renter.balance(), (1_000_000_000 - charged, 0), "{stage}");
-    broker.check_ledger();
-}
-
-struct Market {
-    broker: Broker,
-    host: Host,
-    renter: Renter,
-    _stage: Stage,
-}
-
-fn market_with(stage: Stage, settings: &[(&str, &str)]) -> Market {
-    let broker = stage.broker("broker", settings);
-    let host = stage.host("host", &[&broker.address], &["--price", "0.36"]);
-    let renter = stage.renter("renter", &[&broker.address]);
-    broker.deposit(&renter, "1000");
-    renter.wait_for_offers(1);
-    Market {
-        broker,
-        host,
-        renter,
-        _stage: stage,
-    }
-}
-
 #[test]
 fn the_broker_is_killed_at_every_step_of_a_rental() {
-    let mut market = market_with(Stage::new(), &[]);
+    let mut market = Market::on(Stage::new(), &[]);
     for moment in MOMENTS_MS {
         let stage = format!("broker killed after {moment} ms");
-        let mut rent = start_rent(&market.renter, &format!("b{moment}"));
+        let mut rent = market.start_rent(&format!("b{moment}"));
         std::thread::sleep(Duration::from_millis(moment));
         market.broker.kill();
         std::thread::sleep(Duration::from_millis(300));
         market.broker.start();
         rent.wait().unwrap();
-        settle(&stage, &market.broker, &market.renter);
+        market.settle(&stage);
         market.renter.wait_for_offers(1);
     }
 }
 
 #[test]
 fn the_agent_is_killed_at_every_step_of_a_rental() {
-    let mut market = market_with(Stage::new(), &[]);
+    let mut market = Market::on(Stage::new(), &[]);
     for moment in MOMENTS_MS {
         let stage = format!("agent killed after {moment} ms");
-        let mut rent = start_rent(&market.renter, &format!("a{moment}"));
+        let mut rent = market.start_rent(&format!("a{moment}"));
         std::thread::sleep(Duration::from_millis(moment));
         market.host.kill();
         std::thread::sleep(Duration::from_millis(300));
         market.host.start();
         rent.wait().unwrap();
-        settle(&stage, &market.broker, &market.renter);
+        market.settle(&stage);
         market.renter.wait_for_offers(1);
     }
 }
 
 #[test]
 fn the_client_is_killed_at_every_step_of_a_rental() {
-    let market = market_with(Stage::new(), &[]);
+    let market = Market::on(Stage::new(), &[]);
     for moment in MOMENTS_MS {
         let stage = format!("client killed after {moment} ms");
-        let mut rent = start_rent(&market.renter, &format!("c{moment}"));
+        let mut rent = market.start_rent(&format!("c{moment}"));
         std::thread::sleep(Duration::from_millis(moment));
         rent.kill().unwrap();
         rent.wait().unwrap();
-        settle(&stage, &market.broker, &market.renter);
+        market.settle(&stage);
         market.renter.wait_for_offers(1);
     }
 }
 
 #[test]
 fn an_agent_that_restarts_adopts_what_runs() {
-    let mut market = market_with(Stage::new(), &[]);
+    let mut market = Market::on(Stage::new(), &[]);
     let lease = market.renter.rent("kept", &[]).ok().json();
     let id = lease["id"].as_str().unwrap();
     let before = containers_of_lease(id);
@@ -158,7 +83,7 @@ fn an_agent_that_restarts_adopts_what_runs() {
         before,
         "the same container, not another"
     );
-    settle("restart", &market.broker, &market.renter);
+    market.settle("restart");
 }
 
 #[test]
@@ -207,14 +132,14 @@ fn a_host_cut_off_for_a_moment_goes_on_and_for_long_is_not_billed() {
 
 #[test]
 fn a_host_that_never_accepts_loses_the_lease_and_costs_nothing() {
-    let market = market_with(Stage::new(), &[("accept_within_s", "3")]);
+    let market = Market::on(Stage::new(), &[("accept_within_s", "3")]);
     let pid = market.host.running.as_ref().unwrap().pid();
     signal(pid, "STOP");
     let said = market.renter.rent("silent", &[]);
     signal(pid, "CONT");
     assert!([1, 8].contains(&said.code), "{said}");
     assert_eq!(market.renter.balance(), (1_000_000_000, 0));
-    settle("silent host", &market.broker, &market.renter);
+    market.settle("silent host");
 }
 
 /// An engine of the test's own, which it may restart.
@@ -309,7 +234,7 @@ fn docker(socket: &Path, arguments: &[&str]) -> i32 {
 #[test]
 fn the_engine_is_restarted_under_a_lease() {
     let mut engine = Engine::start();
-    let market = market_with(Stage::on_engine(&engine.socket()), &[]);
+    let market = Market::on(Stage::on_engine(&engine.socket()), &[]);
     let _ = market.renter.rent("under", &["--disk", "1"]).ok();
     engine.down();
     engine.up();
@@ -338,7 +263,7 @@ fn the_engine_is_restarted_under_a_lease() {
 
 #[test]
 fn programs_stop_cleanly_and_containers_outlive_the_agent() {
-    let mut market = market_with(Stage::new(), &[]);
+    let mut market = Market::on(Stage::new(), &[]);
     let lease = market.renter.rent("steady", &[]).ok().json();
     let id = lease["id"].as_str().unwrap().to_owned();
     assert_eq!(market.host.running.as_mut().unwrap().terminate(), Some(0));
@@ -346,7 +271,7 @@ fn programs_stop_cleanly_and_containers_outlive_the_agent() {
     assert_eq!(market.broker.running.as_mut().unwrap().terminate(), Some(0));
     market.broker.start();
     market.host.start();
-    settle("clean stop", &market.broker, &market.renter);
+    market.settle("clean stop");
 }
 
 #[test]
