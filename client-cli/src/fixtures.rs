@@ -46,6 +46,7 @@ pub(crate) fn lease(byte: u8, name: &str, phase: Phase) -> Held {
         low_balance: false,
         grant: None,
         access: Access::default(),
+        container: None,
     };
     Held {
         broker: BrokerId::from_bytes([5; 32]),

@@ -5,7 +5,7 @@ use crate::clock::Stopwatch;
 use crate::context::{Context, lease_of};
 use crate::failure::{Code, Failure};
 use crate::view::Held;
-use protocol::lease::{LeaseView, Phase};
+use protocol::lease::{ContainerState, LeaseView, Phase};
 use protocol::message::BrokerRequest;
 use protocol::units::{Millis, Seconds};
 use std::time::Duration;
@@ -22,7 +22,7 @@ const PATIENCE: Millis = Millis(120_000);
 pub(crate) enum Until {
     /// Its container runs, or ran, or never will.
     Started,
-    /// Its container does not run and its disk is kept, or it is over.
+    /// Its host says that its container does not run, and its disk is kept; or it is over.
     Stopped,
     /// It and its disk are gone.
     Gone,
@@ -35,7 +35,8 @@ impl Until {
             (Phase::Closed(_), _) => true,
             (Phase::Closing(_), _) => !matches!(self, Self::Gone),
             (Phase::Running, Self::Started) => true,
-            (Phase::Paused(_), Self::Started | Self::Stopped) => true,
+            (Phase::Paused(_), Self::Started) => true,
+            (Phase::Paused(_), Self::Stopped) => is_at_rest(view.container.as_ref()),
             (
                 Phase::Offered
                 | Phase::Accepted
@@ -47,6 +48,15 @@ impl Until {
             ) => false,
         }
     }
+}
+
+/// Whether the host has said that nothing runs. A broker pauses a lease on its renter's word; until the host
+/// has heard of it, the container goes on.
+const fn is_at_rest(container: Option<&ContainerState>) -> bool {
+    matches!(
+        container,
+        Some(ContainerState::Stopped(_) | ContainerState::Failed(_) | ContainerState::Gone)
+    )
 }
 
 /// Waits until `until` is reached, telling `heard` of everything heard on the way.
@@ -100,7 +110,7 @@ fn is_passing(code: Code) -> bool {
 mod tests {
     use super::*;
     use crate::fixtures::lease;
-    use protocol::lease::{EndCause, PauseCause};
+    use protocol::lease::{EndCause, PauseCause, StopReason};
 
     fn reached(until: Until, phase: Phase) -> bool {
         until.reached(&lease(1, "brave-otter", phase).view)
@@ -132,7 +142,17 @@ mod tests {
         assert!(!reached(Until::Gone, Phase::Closing(EndCause::Renter)));
         assert!(!reached(Until::Gone, Phase::Paused(PauseCause::Renter)));
         assert!(reached(Until::Gone, Phase::Closed(EndCause::Renter)));
-        assert!(reached(Until::Stopped, Phase::Paused(PauseCause::Renter)));
         assert!(!reached(Until::Stopped, Phase::Running));
+    }
+
+    #[test]
+    fn stopped_is_what_the_host_says_and_not_what_the_broker_wants() {
+        let mut view = lease(1, "brave-otter", Phase::Paused(PauseCause::Renter)).view;
+        for going_on in [None, Some(ContainerState::Running)] {
+            view.container = going_on;
+            assert!(!Until::Stopped.reached(&view), "{:?}", view.container);
+        }
+        view.container = Some(ContainerState::Stopped(StopReason::Asked));
+        assert!(Until::Stopped.reached(&view));
     }
 }

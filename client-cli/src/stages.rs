@@ -35,7 +35,8 @@ impl At {
         match &view.phase {
             Phase::Offered => Self::Matched,
             Phase::Accepted | Phase::Preparing if resumed => {
-                Self::of_progress(view.progress.as_ref())
+                let heard = view.container.as_ref().map(|_| Self::Granted);
+                Self::of_progress(view.progress.as_ref()).max(heard.unwrap_or(Self::Matched))
             }
             Phase::Accepted => Self::Granted.max(Self::of_progress(view.progress.as_ref())),
             Phase::Preparing => Self::of_progress(view.progress.as_ref()).max(Self::Granted),
@@ -233,7 +234,7 @@ pub(crate) fn in_seconds(time: Millis) -> String {
 mod tests {
     use super::*;
     use crate::fixtures::lease;
-    use protocol::lease::EndCause;
+    use protocol::lease::{ContainerState, EndCause};
 
     fn at(phase: Phase, stage: Option<Stage>) -> At {
         let mut view = lease(1, "brave-otter", phase).view;
@@ -253,6 +254,8 @@ mod tests {
         let mut view = lease(1, "brave-otter", Phase::Preparing).view;
         assert_eq!(At::of(&view, true), At::Matched);
         assert_eq!(At::of(&view, false), At::Granted);
+        view.container = Some(ContainerState::Preparing(Stage::Granting));
+        assert_eq!(At::of(&view, true), At::Granted);
         view.progress = Some(Progress {
             lease: view.id,
             stage: Stage::Starting,

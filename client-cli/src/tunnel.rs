@@ -10,7 +10,7 @@ use crate::view::Held;
 use protocol::ids::PublicKey;
 use protocol::net::frames::{MessageError, MessageReader, read_message, write_message};
 use protocol::net::{Multiaddr, Tunnel, parse_address};
-use protocol::tunnel::{Logs, Opening, OpeningReply, Purpose, TunnelRequest};
+use protocol::tunnel::{Opening, OpeningReply, Purpose, TunnelRequest};
 use protocol::units::Millis;
 use std::time::Duration;
 use tokio::io::{ReadHalf, WriteHalf};
@@ -19,9 +19,6 @@ use tokio::io::{ReadHalf, WriteHalf};
 const CONNECT: Duration = Duration::from_secs(15);
 /// How long the host may take to say yes or no.
 const ANSWER: Duration = Duration::from_secs(20);
-
-/// A host that has not answered by then is taken to be away.
-const HEARD: Duration = Duration::from_secs(3);
 
 /// An open tunnel.
 #[derive(Debug)]
@@ -86,21 +83,6 @@ pub(crate) async fn open(
             let what = format!("the host of {name} closed the tunnel without an answer");
             Err(unreachable_host(held, what))
         }
-    }
-}
-
-/// Whether the host of a lease is there and answers, found with a request for none of its logs.
-pub(crate) async fn answers(context: &Context, held: &Held) -> bool {
-    let nothing = Logs {
-        follow: false,
-        since: None,
-        tail: Some(0),
-        timestamps: false,
-    };
-    match tokio::time::timeout(HEARD, open(context, held, Purpose::Logs(nothing))).await {
-        Ok(Ok(_)) => true,
-        Ok(Err(failure)) => failure.code() != Code::HostUnreachable,
-        Err(_) => false,
     }
 }
 

@@ -127,6 +127,7 @@ fn pause_in_words(cause: &PauseCause) -> String {
         PauseCause::Renter => "you stopped it".to_owned(),
         PauseCause::Exited(code) => format!("its main process ended with code {code}"),
         PauseCause::OutOfMemory => "its main process was killed for memory".to_owned(),
+        PauseCause::DiskFull => "it wrote more than its disk and was stopped".to_owned(),
         PauseCause::FundsLow => "the money would not last another five minutes".to_owned(),
         PauseCause::ResumeFailed(problem) => {
             format!(

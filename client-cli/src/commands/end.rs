@@ -17,7 +17,7 @@ use std::time::Duration;
 const GONE_WITHIN: Duration = Duration::from_secs(30);
 
 /// What takes longer than this is said to be under way.
-const SOON: Duration = Duration::from_millis(100);
+pub(crate) const SOON: Duration = Duration::from_millis(100);
 
 /// Runs the command.
 pub(crate) async fn run(context: &Context, arguments: &EndArgs) -> Result<Exit, Failure> {

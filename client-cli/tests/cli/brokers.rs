@@ -155,16 +155,26 @@ fn nothing_is_ended_when_one_name_is_wrong() -> Test {
 
 #[test]
 fn a_stop_does_not_promise_what_a_silent_host_has_not_done() -> Test {
-    let broker = Broker::start(1, three())?;
+    let heard = with(&Broker::start(1, three())?, &["stop", "calm-heron"])?;
+    assert_eq!(heard.code, Some(0), "{heard:?}");
+    assert!(heard.errors.contains("the machine is freed"), "{heard:?}");
+    let script = Script {
+        host_silent: true,
+        ..three()
+    };
+    let broker = Broker::start(1, script)?;
     let ran = with(&broker, &["stop", "calm-heron"])?;
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert_eq!(broker.seen(|seen| seen.commands.len()), 1);
     assert!(
         ran.errors
-            .contains("warning: the host of calm-heron does not answer now")
+            .contains("warning: the host of calm-heron has still to say")
             && !ran.errors.contains("is freed"),
         "{ran:?}"
     );
+    let words = ["wait", "calm-heron", "--for", "stopped", "--timeout", "1s"];
+    let late = with(&broker, &words)?;
+    assert_eq!(late.code, Some(8), "{late:?}");
     Ok(())
 }
 

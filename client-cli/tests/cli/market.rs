@@ -7,7 +7,7 @@ use ed25519_dalek::SigningKey;
 use goods::{host_id, offer, order_of, prices};
 use protocol::bounded::{List, Text};
 use protocol::ids::{BrokerId, LeaseId, PublicKey, RenterId};
-use protocol::lease::{Access, LeaseView, Phase};
+use protocol::lease::{Access, ContainerState, LeaseView, Phase, StopReason};
 use protocol::message::{self, BrokerInfo, BrokerReply, BrokerRequest, Found, Rejection};
 use protocol::net::{Identity, Node, NodeConfig, NodeEvent};
 use protocol::order::{LeaseAction, Order};
@@ -32,6 +32,8 @@ pub(crate) struct Script {
     pub(crate) stall: bool,
     /// How a lease ends instead of running.
     pub(crate) instead: Option<Phase>,
+    /// Its hosts say nothing of what they were told.
+    pub(crate) host_silent: bool,
     /// Its only offer is rented by somebody.
     pub(crate) all_rented: bool,
     /// The first lease is called like the id of the second.
@@ -211,6 +213,10 @@ impl Desk {
                 found.revision += 1;
             } else if let Phase::Closing(cause) = &found.phase {
                 found.phase = Phase::Closed(cause.clone());
+            } else if let Phase::Paused(_) = &found.phase {
+                std::thread::sleep(Duration::from_millis(20));
+                let stopped = ContainerState::Stopped(StopReason::Asked);
+                found.container = (!self.script.host_silent).then_some(stopped);
             }
             return lease(seen.leases.get(id));
         }
@@ -363,6 +369,7 @@ impl Desk {
             low_balance: false,
             grant: None,
             access: Access::default(),
+            container: None,
         }
     }
 }
