@@ -86,6 +86,8 @@ pub enum PauseCause {
     FundsLow,
     /// It could not be started again.
     ResumeFailed(Problem),
+    /// It wrote more than its disk, and its host stopped it.
+    DiskFull,
 }
 
 /// Why a lease ended.

@@ -140,6 +140,7 @@ impl Desk {
             PauseCause::Renter
             | PauseCause::Exited(_)
             | PauseCause::OutOfMemory
+            | PauseCause::DiskFull
             | PauseCause::ResumeFailed(_) => self.settings.disk_keep,
         };
         State::Paused {

@@ -263,7 +263,10 @@ const fn has_run(state: &State) -> bool {
     match state {
         State::Running => true,
         State::Paused { cause, .. } => {
-            matches!(cause, PauseCause::Exited(_) | PauseCause::OutOfMemory)
+            matches!(
+                cause,
+                PauseCause::Exited(_) | PauseCause::OutOfMemory | PauseCause::DiskFull
+            )
         }
         State::Offered { .. }
         | State::Accepted { .. }

@@ -153,6 +153,7 @@ impl Desk {
                 StopReason::Asked => None,
                 StopReason::Exited(code) => Some(self.paused(now, PauseCause::Exited(*code))),
                 StopReason::OutOfMemory => Some(self.paused(now, PauseCause::OutOfMemory)),
+                StopReason::DiskFull => Some(self.paused(now, PauseCause::DiskFull)),
                 StopReason::ResourceTaken => Some(self.failed(now, lease, taken())),
             },
             ContainerState::Preparing(_) | ContainerState::Gone => None,
@@ -170,6 +171,7 @@ impl Desk {
                 StopReason::Asked => PauseCause::ResumeFailed(stopped_by_host()),
                 StopReason::Exited(code) => PauseCause::Exited(*code),
                 StopReason::OutOfMemory => PauseCause::OutOfMemory,
+                StopReason::DiskFull => PauseCause::DiskFull,
                 StopReason::ResourceTaken => PauseCause::ResumeFailed(taken()),
             },
             ContainerState::Failed(problem) => {

@@ -61,6 +61,7 @@ pub(super) fn of_pause(cause: &PauseCause) -> Reason {
         PauseCause::Renter => Reason::plain("renter"),
         PauseCause::Exited(code) => Reason::plain("exited").saying(&format!("exit code {code}")),
         PauseCause::OutOfMemory => Reason::plain("out_of_memory"),
+        PauseCause::DiskFull => Reason::plain("disk_full"),
         PauseCause::FundsLow => Reason::plain("funds_low"),
         PauseCause::ResumeFailed(problem) => of_problem(problem),
     }

@@ -8,7 +8,7 @@ use crate::hardware::Hardware;
 use crate::runtime::Runtime;
 use protocol::ids::LeaseId;
 use protocol::units::{Bytes, Millis};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tokio::task::AbortHandle;
 
@@ -30,6 +30,8 @@ pub(super) struct Disks {
     next: Option<Left>,
     /// It was seen and no measure began since.
     seen: Option<Left>,
+    /// Leases whose containers were stopped for writing too much, until they run again.
+    overfull: BTreeSet<LeaseId>,
     looking: Option<AbortHandle>,
     next_look: Millis,
 }
@@ -37,6 +39,20 @@ pub(super) struct Disks {
 impl Disks {
     pub(super) const fn left(&self) -> &Left {
         &self.left
+    }
+
+    pub(super) const fn overfull(&self) -> &BTreeSet<LeaseId> {
+        &self.overfull
+    }
+
+    /// Its container wrote too much and is being stopped.
+    pub(super) fn overflowed(&mut self, lease: LeaseId) {
+        self.overfull.insert(lease);
+    }
+
+    /// Its container runs again, or is gone.
+    pub(super) fn begins_anew(&mut self, lease: LeaseId) {
+        self.overfull.remove(&lease);
     }
 
     /// No look is worth waiting for.

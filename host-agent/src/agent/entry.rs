@@ -69,7 +69,7 @@ pub(super) fn entrance(
             ..
         } => Some(OUT_OF_MEMORY_CODE),
         State::Stopped {
-            reason: StopReason::Asked | StopReason::ResourceTaken,
+            reason: StopReason::Asked | StopReason::ResourceTaken | StopReason::DiskFull,
             ..
         }
         | State::Preparing { .. }

@@ -10,9 +10,10 @@ use crate::core::offer::{Listed, offers};
 use crate::core::reconcile::{Containers, Observed};
 use crate::hardware::{Hardware, Measured, machine};
 use crate::runtime::{Container, ContainerEvent, EngineFacts, Exit, RunState, Runtime};
-use protocol::ids::{BrokerId, HostId};
+use protocol::ids::{BrokerId, HostId, LeaseId};
 use protocol::machine::{ContainerNetwork, Machine};
 use protocol::units::{Bytes, Millis};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -177,7 +178,7 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
             }
         };
         let unseen = self.jobs.unseen_by(number);
-        let containers = observed(&found);
+        let containers = observed(&found, self.disks.overfull());
         let decision = self.leases.decide_sight(&containers, &unseen, begun);
         self.engine.containers = containers;
         self.engine.seen = Some(number);
@@ -257,16 +258,18 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
                 tracing::warn!(%lease, "a container was paused on this machine; it is made to go on");
                 self.engine.look_soon();
             }
-            ContainerEvent::Started { .. }
-            | ContainerEvent::Died { .. }
-            | ContainerEvent::Removed { .. } => self.engine.look_soon(),
+            ContainerEvent::Started { lease, .. } | ContainerEvent::Removed { lease } => {
+                self.disks.begins_anew(lease);
+                self.engine.look_soon();
+            }
+            ContainerEvent::Died { .. } => self.engine.look_soon(),
             ContainerEvent::DiskExceeded {
                 lease,
                 used,
                 allowed,
             } => {
-                let lease = lease.short();
-                tracing::warn!(%lease, %used, %allowed, "a container wrote more than its disk and was stopped");
+                tracing::warn!(lease = %lease.short(), %used, %allowed, "a container wrote more than its disk and was stopped");
+                self.disks.overflowed(lease);
                 self.engine.look_soon();
             }
             ContainerEvent::EngineLost { reason } => self.engine_lost(reason),
@@ -332,15 +335,18 @@ async fn check<R: Runtime, H: Hardware>(
     Ok((facts, measured, machine))
 }
 
-/// The containers as the rules see them.
-fn observed(found: &[Container]) -> Containers {
+/// The containers as the rules see them; `overfull` are those that were stopped for their disks.
+fn observed(found: &[Container], overfull: &BTreeSet<LeaseId>) -> Containers {
     found
         .iter()
-        .map(|container| (container.lease, observed_one(container.state)))
+        .map(|container| {
+            let disk_full = overfull.contains(&container.lease);
+            (container.lease, observed_one(container.state, disk_full))
+        })
         .collect()
 }
 
-const fn observed_one(state: RunState) -> Observed {
+const fn observed_one(state: RunState, disk_full: bool) -> Observed {
     match state {
         // One that is being removed does not run and is not gone.
         RunState::Created | RunState::Removing => Observed::Created,
@@ -354,6 +360,7 @@ const fn observed_one(state: RunState) -> Observed {
         }) => Observed::Exited {
             code,
             out_of_memory,
+            disk_full,
             started_at: started,
             finished_at: finished,
         },

@@ -19,6 +19,7 @@ pub(super) fn stopped(reason: &StopReason) -> String {
         StopReason::Asked => "it was asked to stop".to_owned(),
         StopReason::Exited(code) => format!("its program ended with {code}"),
         StopReason::OutOfMemory => "its program used up its memory".to_owned(),
+        StopReason::DiskFull => "it wrote more than its disk".to_owned(),
         StopReason::ResourceTaken => "what it ran on is another lease's now".to_owned(),
     }
 }

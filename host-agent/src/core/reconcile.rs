@@ -31,6 +31,8 @@ pub enum Observed {
         code: i32,
         /// Whether the kernel killed it for memory.
         out_of_memory: bool,
+        /// Whether it was stopped for writing more than its disk.
+        disk_full: bool,
         /// By the engine's account.
         started_at: Timestamp,
         /// By the engine's account.
@@ -330,6 +332,9 @@ fn ended(
     };
     let reason = match container {
         _ if asked => StopReason::Asked,
+        Some(Observed::Exited {
+            disk_full: true, ..
+        }) => StopReason::DiskFull,
         Some(Observed::Exited {
             out_of_memory: true,
             ..

@@ -127,6 +127,8 @@ pub enum StopReason {
     OutOfMemory,
     /// Its resource went to another lease while it was stopped, so it cannot run now.
     ResourceTaken,
+    /// It wrote more than its disk, and was stopped for it.
+    DiskFull,
 }
 
 /// Most leases of one broker on one host.

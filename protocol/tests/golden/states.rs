@@ -40,6 +40,7 @@ pub(crate) fn pause_causes() -> Samples<PauseCause> {
         OutOfMemory => PauseCause::OutOfMemory,
         FundsLow => PauseCause::FundsLow,
         ResumeFailed => PauseCause::ResumeFailed(problem()),
+        DiskFull => PauseCause::DiskFull,
     })
 }
 
@@ -110,6 +111,7 @@ pub(crate) fn stop_reasons() -> Samples<StopReason> {
         Exited => StopReason::Exited(1),
         OutOfMemory => StopReason::OutOfMemory,
         ResourceTaken => StopReason::ResourceTaken,
+        DiskFull => StopReason::DiskFull,
     })
 }
 

@@ -287,6 +287,7 @@ impl Model {
             let finished_at = Timestamp(START + self.second * 1000);
             let out_of_memory = false;
             let exited = Observed::Exited {
+                disk_full: false,
                 code,
                 out_of_memory,
                 started_at,

@@ -58,6 +58,7 @@ fn exited(code: i32, started: u64, finished: u64) -> Observed {
     Observed::Exited {
         code,
         out_of_memory: false,
+        disk_full: false,
         started_at: Timestamp(START + started * 1000),
         finished_at: Timestamp(START + finished * 1000),
     }
@@ -332,4 +333,31 @@ fn a_container_that_is_paused_is_not_paid_for_and_is_made_to_go_on() {
     see(&mut leases, &runs, 43);
     assert_eq!(record(&leases, wanted.lease).running(), Millis(13_000));
     assert!(leases.work(&runs).is_empty());
+}
+
+#[test]
+fn a_container_that_was_stopped_for_its_disk_says_so() {
+    let world = World::new();
+    let (mut leases, wanted) = running(&world);
+    let Observed::Exited {
+        started_at,
+        finished_at,
+        ..
+    } = exited(0, 2, 9)
+    else {
+        panic!("not exited")
+    };
+    let full = Observed::Exited {
+        code: 0,
+        out_of_memory: false,
+        disk_full: true,
+        started_at,
+        finished_at,
+    };
+    see(&mut leases, &Containers::from([(wanted.lease, full)]), 10);
+    let State::Stopped { reason, .. } = record(&leases, wanted.lease).state else {
+        panic!("it is not stopped")
+    };
+    assert_eq!(reason, StopReason::DiskFull);
+    assert_eq!(record(&leases, wanted.lease).running(), Millis(7_000));
 }
