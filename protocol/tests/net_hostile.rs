@@ -13,7 +13,7 @@ use libp2p::swarm::{NetworkBehaviour, SwarmEvent};
 use libp2p::{
     Multiaddr, StreamProtocol, Swarm, SwarmBuilder, identify, identity, noise, ping, tcp, yamux,
 };
-use net_world::{Over, SOON, connect, echo_broker, start, until};
+use net_world::{Over, SOON, connect, connect_from_elsewhere, echo_broker, start, until};
 use protocol::net::{Limits, Node, NodeConfig, Refusal, RequestError};
 
 /// Not sent: the stream is opened and nothing is ever written to it.
@@ -235,7 +235,7 @@ async fn garbage_from_fifty_peers_does_not_stop_an_honest_one() {
     })
     .await;
     let (honest, _events) = start(2, NodeConfig::renter()).await;
-    let peer = connect(&honest, &broker).await;
+    let peer = connect_from_elsewhere(&honest, &broker).await;
     for _ in 0..20 {
         let reply = honest.request(peer, b"abc".to_vec(), SOON).await;
         assert_eq!(reply.unwrap(), b"cba");
@@ -271,6 +271,45 @@ async fn peers_that_send_nothing_take_no_place_from_one_who_does() {
     .await;
     let (honest, _events) = start(2, NodeConfig::renter()).await;
     let peer = connect(&honest, &broker).await;
+    for _ in 0..50 {
+        let reply = honest.request(peer, b"abc".to_vec(), SOON).await;
+        assert_eq!(reply.unwrap(), b"cba");
+    }
+    attackers.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn silent_requests_of_one_address_take_no_place_from_another_address() {
+    let (broker, at) = victim(|limits| {
+        limits.arriving = 128;
+        limits.arriving_per_address = 100;
+    })
+    .await;
+    let peer = protocol::net::peer_id_of(&broker.public());
+    let mut attackers = tokio::task::JoinSet::new();
+    for seed in 100..103 {
+        let at = at.clone();
+        attackers.spawn(async move {
+            let mut swarm = stranger(seed, "/feira/rpc/1", "feira/1");
+            for _ in 0..60 {
+                swarm.behaviour_mut().raw.send_request_with_addresses(
+                    &peer,
+                    SILENT.to_vec(),
+                    at.clone(),
+                );
+            }
+            loop {
+                swarm.select_next_some().await;
+            }
+        });
+    }
+    // Three times 60 are 180: 100 have a place.
+    until("the places of their address are taken", async || {
+        broker.counters().refused(Refusal::TooManyArrivingOfAddress) == 80
+    })
+    .await;
+    let (honest, _events) = start(2, NodeConfig::renter()).await;
+    let peer = connect_from_elsewhere(&honest, &broker).await;
     for _ in 0..50 {
         let reply = honest.request(peer, b"abc".to_vec(), SOON).await;
         assert_eq!(reply.unwrap(), b"cba");

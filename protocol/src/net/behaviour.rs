@@ -13,11 +13,14 @@ use libp2p::{
 use super::PROTOCOL_VERSION;
 use super::config::{Limits, NodeConfig, RelayLimits, Role};
 use super::node::NodeError;
-use super::streams;
+use super::{sources, streams};
 
 /// Streams on one connection, of both directions together. With TCP a peer that opens more loses its connection
 /// (yamux ends it), so it lies well above what [`Limits`] lets either side have open at once.
 const STREAMS_PER_CONNECTION: u32 = 1024;
+
+/// A peer's connections up to this many times its limit are let in to be told that they are too many.
+const SURPLUS_FACTOR: u32 = 4;
 
 /// How long a host's reservation lasts; the library renews it after three quarters of that.
 const RESERVATION: Duration = Duration::from_secs(60 * 60);
@@ -26,6 +29,7 @@ const RESERVATION: Duration = Duration::from_secs(60 * 60);
 #[derive(NetworkBehaviour)]
 pub(crate) struct Behaviour {
     /// First, so that a connection over the limit costs the others nothing.
+    pub(super) sources: sources::Behaviour,
     limits: connection_limits::Behaviour,
     pub(super) streams: streams::Behaviour,
     ping: ping::Behaviour,
@@ -51,6 +55,7 @@ pub(crate) fn build_swarm(
         .map_err(NodeError::transport)?
         .with_quic_config(|mut quic| {
             quic.max_concurrent_stream_limit = STREAMS_PER_CONNECTION;
+            quic.handshake_timeout = quic.handshake_timeout.min(limits.handshake_timeout);
             quic
         })
         .with_dns()
@@ -60,6 +65,7 @@ pub(crate) fn build_swarm(
         .with_behaviour(|key, relay_client| behaviour(key, relay_client, limits, relay))
         .map_err(NodeError::transport)?
         .with_swarm_config(|swarm| swarm.with_idle_connection_timeout(limits.idle_timeout))
+        .with_connection_timeout(limits.handshake_timeout)
         .build();
     Ok(swarm)
 }
@@ -71,12 +77,14 @@ fn behaviour(
     relay: Option<RelayLimits>,
 ) -> Behaviour {
     let me = PeerId::from(key.public());
+    // The driver turns away what is over the limit itself, and says so; here only what is far over it.
+    let per_peer = limits.connections_per_peer.saturating_mul(SURPLUS_FACTOR);
     Behaviour {
+        sources: sources::Behaviour::new(limits),
         limits: connection_limits::Behaviour::new(
             connection_limits::ConnectionLimits::default()
-                .with_max_pending_incoming(Some(limits.pending_connections))
                 .with_max_established(Some(limits.connections))
-                .with_max_established_per_peer(Some(limits.connections_per_peer)),
+                .with_max_established_per_peer(Some(per_peer)),
         ),
         streams: streams::Behaviour::default(),
         ping: ping::Behaviour::new(

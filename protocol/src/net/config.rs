@@ -51,11 +51,16 @@ impl NodeConfig {
     }
 
     fn new(role: Role, listen: Vec<Multiaddr>) -> Self {
+        let mut limits = Limits::default();
+        if role != Role::Broker {
+            // They dial, through circuits too, which is two handshakes.
+            limits.handshake_timeout *= 2;
+        }
         Self {
             role,
             listen,
             announce: Vec::new(),
-            limits: Limits::default(),
+            limits,
             relay: RelayLimits::default(),
         }
     }
@@ -64,12 +69,19 @@ impl NodeConfig {
 /// How much peers may ask of this node. Each limit is enforced before the work it protects from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Connections with one peer.
+    /// Connections with one peer, one for each program that it runs at once with the same key. Three times as many
+    /// more are let in for a few seconds to be told so; beyond those a connection is closed without a word.
     pub connections_per_peer: u32,
+    /// Inbound connections from one address (IPv4, or the first 64 bits of IPv6), circuits aside.
+    pub connections_per_address: u32,
     /// Connections with all peers.
     pub connections: u32,
     /// Inbound connections that are still shaking hands.
     pub pending_connections: u32,
+    /// Of those, from one address: far fewer, so that one machine that opens and says nothing shuts nobody else out.
+    pub pending_per_address: u32,
+    /// A connection must have shaken hands within this time, in either direction.
+    pub handshake_timeout: Duration,
     /// A connection without any open stream is closed after this long.
     pub idle_timeout: Duration,
     /// Requests that one peer may send a second, on average.
@@ -83,6 +95,8 @@ pub struct Limits {
     /// Requests of all peers that are still arriving. Apart from `in_flight`, so that peers who send slowly, or
     /// nothing, take no place from one who sends at once; times 256 KiB is the most memory they can take.
     pub arriving: usize,
+    /// Of those, from one address; those that come over circuits count together as one.
+    pub arriving_per_address: usize,
     /// A request must be all there, and a reply taken, within this time.
     pub frame_timeout: Duration,
     /// The program must answer a request within this time.
@@ -100,16 +114,20 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            connections_per_peer: 8,
+            connections_per_peer: 32,
+            connections_per_address: 1024,
             connections: 4096,
-            pending_connections: 256,
+            pending_connections: 1024,
+            pending_per_address: 64,
+            handshake_timeout: Duration::from_secs(5),
             idle_timeout: Duration::from_secs(60),
             requests_per_second: FIFTY,
             request_burst: TWO_HUNDRED,
             in_flight_per_peer: 64,
             in_flight: 1024,
-            // Fifty peers that each hold all their places open leave more than a fifth of these.
             arriving: 4096,
+            // Sixteen peers that hold all their places open; the other addresses keep three quarters of all.
+            arriving_per_address: 1024,
             frame_timeout: Duration::from_secs(10),
             answer_timeout: Duration::from_secs(60),
             tunnels_per_peer: 128,

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Why something from a peer was turned away. Closed: every refusal of the network layer is one of these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Refusal {
-    /// A connection over the limit for its peer, for pending ones, or for all.
+    /// A connection over the limit for its peer, or for all.
     TooManyConnections,
     /// A connection whose peer does not have an Ed25519 key.
     ForeignKey,
@@ -34,11 +34,19 @@ pub enum Refusal {
     TooManyLinks,
     /// Anything that arrived after the node was told to stop.
     Stopping,
+    /// A connection while as many as are allowed were still shaking hands.
+    TooManyPending,
+    /// A connection while as many of its address as are allowed were still shaking hands.
+    TooManyPendingOfAddress,
+    /// A connection over the limit for its address.
+    TooManyConnectionsOfAddress,
+    /// A request while as many from its address as are allowed were still arriving.
+    TooManyArrivingOfAddress,
 }
 
 impl Refusal {
     /// Every reason, in the order of the counters.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 18] = [
         Self::TooManyConnections,
         Self::ForeignKey,
         Self::WrongVersion,
@@ -53,6 +61,10 @@ impl Refusal {
         Self::TooManyTunnels,
         Self::TooManyLinks,
         Self::Stopping,
+        Self::TooManyPending,
+        Self::TooManyPendingOfAddress,
+        Self::TooManyConnectionsOfAddress,
+        Self::TooManyArrivingOfAddress,
     ];
 
     /// The reason as a metrics label.
@@ -73,6 +85,10 @@ impl Refusal {
             Self::TooManyTunnels => "too_many_tunnels",
             Self::TooManyLinks => "too_many_links",
             Self::Stopping => "stopping",
+            Self::TooManyPending => "too_many_pending",
+            Self::TooManyPendingOfAddress => "too_many_pending_of_address",
+            Self::TooManyConnectionsOfAddress => "too_many_connections_of_address",
+            Self::TooManyArrivingOfAddress => "too_many_arriving_of_address",
         }
     }
 }

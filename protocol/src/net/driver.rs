@@ -24,6 +24,7 @@ use super::counters::NetCounters;
 use super::gate::{Gate, Peer};
 use super::node::{ConnectError, NodeError};
 use super::reservations::Reservations;
+use super::surplus::Surplus;
 
 /// Connections that were told to close get this long to say goodbye.
 const GOODBYE: Duration = Duration::from_millis(500);
@@ -49,6 +50,8 @@ pub(crate) struct Driver {
     peers: HashMap<PeerId, Peer>,
     dials: BTreeMap<ConnectionId, Dial>,
     reservations: Reservations,
+    /// Connections of peers that have too many: what comes on them is refused.
+    surplus: Surplus,
     /// Listeners that have not said where they listen yet.
     starting: Vec<(ListenerId, Multiaddr)>,
 }
@@ -75,6 +78,7 @@ impl Driver {
             peers: HashMap::new(),
             dials: BTreeMap::new(),
             reservations: Reservations::new(),
+            surplus: Surplus::default(),
             starting: Vec::new(),
         }
     }
@@ -162,6 +166,7 @@ impl Driver {
                 Some(listener) = self.reservations.next_given_up() => {
                     self.swarm.remove_listener(listener);
                 }
+                (peer, connection) = self.surplus.next_over() => self.close(peer, connection),
             }
         };
         self.say_goodbye().await;

@@ -1,6 +1,7 @@
 //! Decides about every stream that a peer opens: let in, with a place taken for as long as it lasts, or refused
 //! with a reason that is counted and said. The limits are asked before a byte of the stream is read.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures::{AsyncReadExt, FutureExt};
@@ -12,7 +13,8 @@ use tokio::time::timeout;
 
 use super::config::Limits;
 use super::counters::{NetCounters, Refusal};
-use super::requests::{Answering, Arrived};
+use super::requests::{Answering, Arrived, Arriving};
+use super::sources::Source;
 use super::streams::{GuardedStream, Inbound, Kind};
 use super::tunnels::Tunnel;
 use super::wire::{PeerRefusal, write_accepted, write_refusal};
@@ -89,6 +91,8 @@ pub(crate) struct Gate {
     buckets: DefaultKeyedRateLimiter<PeerId>,
     until_sweep: u32,
     arriving: Arc<Semaphore>,
+    /// The same for each source; those of which nothing is arriving are forgotten now and then.
+    arriving_of: BTreeMap<Source, Arc<Semaphore>>,
     refusals: Arc<Semaphore>,
     stopping: bool,
     /// Requests being answered, tunnels being accepted, refusals being written: all end by themselves.
@@ -119,6 +123,7 @@ impl Gate {
             buckets: DefaultKeyedRateLimiter::keyed(quota),
             until_sweep: SWEEP_EVERY,
             arriving: Arc::new(Semaphore::new(limits.arriving)),
+            arriving_of: BTreeMap::new(),
             refusals: Arc::new(Semaphore::new(REFUSALS_AT_ONCE)),
             stopping: false,
             serving: JoinSet::new(),
@@ -126,18 +131,24 @@ impl Gate {
         }
     }
 
-    /// Lets the stream in or refuses it; never waits.
-    pub(crate) fn admit(&mut self, peer: &Peer, inbound: Inbound) {
+    /// Lets the stream in or refuses it; never waits. A connection that this node dialled has no source.
+    pub(crate) fn admit(&mut self, peer: &Peer, source: Option<Source>, inbound: Inbound) {
         self.reap();
         if self.stopping {
             self.refuse(inbound.stream, Refusal::Stopping, PeerRefusal::Stopping);
             return;
         }
         match inbound.kind {
-            Kind::Request => self.admit_request(peer, inbound),
+            Kind::Request => self.admit_request(peer, source, inbound),
             Kind::Tunnel => self.admit_tunnel(peer, inbound),
             Kind::Link => self.admit_link(peer, inbound.stream),
         }
+    }
+
+    /// Says on a stream of a connection over the peer's limit that it is. The connection is counted, not its streams.
+    pub(crate) fn turn_away(&mut self, stream: GuardedStream) {
+        self.reap();
+        self.say_no(stream, PeerRefusal::TooManyConnections);
     }
 
     /// Refuses everything from now on.
@@ -150,7 +161,7 @@ impl Gate {
         while self.serving.join_next().await.is_some() {}
     }
 
-    fn admit_request(&mut self, peer: &Peer, inbound: Inbound) {
+    fn admit_request(&mut self, peer: &Peer, source: Option<Source>, inbound: Inbound) {
         if !self.take_token(inbound.peer) {
             self.refuse(
                 inbound.stream,
@@ -159,21 +170,40 @@ impl Gate {
             );
             return;
         }
-        let places = peer
-            .inbound
-            .take(Kind::Request)
-            .zip(Arc::clone(&self.arriving).try_acquire_owned().ok());
-        let Some((of_peer, arriving)) = places else {
-            self.refuse(
-                inbound.stream,
-                Refusal::TooManyInFlight,
-                PeerRefusal::TooManyInFlight,
-            );
-            return;
+        let places = match peer.inbound.take(Kind::Request) {
+            Some(of_peer) => self.take_arriving(source).map(|place| (of_peer, place)),
+            None => Err(Refusal::TooManyInFlight),
+        };
+        let (of_peer, arriving) = match places {
+            Ok(places) => places,
+            Err(reason) => {
+                self.refuse(inbound.stream, reason, PeerRefusal::TooManyInFlight);
+                return;
+            }
         };
         let answering = self.answering.clone();
         self.serving
             .spawn(answering.answer(inbound.stream, peer.key, of_peer, arriving));
+    }
+
+    fn take_arriving(&mut self, source: Option<Source>) -> Result<Arriving, Refusal> {
+        let of_source = match source {
+            None => None,
+            Some(source) => {
+                let most = self.limits.arriving_per_address;
+                let places = self
+                    .arriving_of
+                    .entry(source)
+                    .or_insert_with(|| Arc::new(Semaphore::new(most)));
+                let place = Arc::clone(places).try_acquire_owned();
+                Some(place.map_err(|_| Refusal::TooManyArrivingOfAddress)?)
+            }
+        };
+        let of_all = Arc::clone(&self.arriving).try_acquire_owned();
+        Ok(Arriving {
+            _of_all: of_all.map_err(|_| Refusal::TooManyInFlight)?,
+            _of_source: of_source,
+        })
     }
 
     fn take_token(&mut self, peer: PeerId) -> bool {
@@ -181,6 +211,9 @@ impl Gate {
         if self.until_sweep == 0 {
             self.until_sweep = SWEEP_EVERY;
             self.buckets.retain_recent();
+            let most = self.limits.arriving_per_address;
+            self.arriving_of
+                .retain(|_, places| places.available_permits() < most);
         }
         self.buckets.check_key(&peer).is_ok()
     }
@@ -225,8 +258,12 @@ impl Gate {
         });
     }
 
-    fn refuse(&mut self, mut stream: GuardedStream, counted: Refusal, said: PeerRefusal) {
+    fn refuse(&mut self, stream: GuardedStream, counted: Refusal, said: PeerRefusal) {
         self.counters.refuse(counted);
+        self.say_no(stream, said);
+    }
+
+    fn say_no(&mut self, mut stream: GuardedStream, said: PeerRefusal) {
         let Ok(place) = Arc::clone(&self.refusals).try_acquire_owned() else {
             return;
         };

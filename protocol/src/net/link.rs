@@ -13,7 +13,6 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
-use futures::AsyncReadExt;
 use libp2p::Multiaddr;
 use tokio::sync::{Notify, watch};
 use tokio::time::{sleep, timeout};
@@ -23,6 +22,7 @@ use super::address::relay_address;
 use super::clock;
 use super::node::{ConnectError, Node};
 use super::streams::{Kind, Opened};
+use super::wire::read_answer;
 use crate::ids::{BrokerId, PublicKey};
 
 /// A broker that cannot be reached in this time is tried again later.
@@ -238,7 +238,10 @@ impl Link {
             return LinkDown::Connect(error);
         }
         let Opened {
-            mut stream, place, ..
+            mut stream,
+            connection,
+            place,
+            ..
         } = match self.node.open(self.broker, Kind::Link).await {
             Some(Ok(opened)) => opened,
             Some(Err(error)) => {
@@ -257,10 +260,15 @@ impl Link {
             },
         });
         tracing::info!(broker = %self.broker_id(), "link up");
-        let mut nothing = [0];
         tokio::select! {
-            // The broker never writes: whatever comes is the end.
-            _ = stream.read(&mut nothing) => LinkDown::Lost,
+            // The broker writes nothing but a refusal: whatever comes is the end.
+            said = read_answer(&mut stream) => match said {
+                Ok(Err(refusal)) => {
+                    self.node.close(self.broker, connection).await;
+                    LinkDown::NotKept { reason: refusal.to_string() }
+                }
+                Ok(Ok(())) | Err(_) => LinkDown::Lost,
+            },
             never = self.keep_circuit() => match never {},
         }
     }

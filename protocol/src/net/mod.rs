@@ -38,7 +38,9 @@ mod driver;
 mod dumps;
 mod gate;
 mod reservations;
+mod sources;
 mod streams;
+mod surplus;
 mod wire;
 
 pub use address::{AddressError, circuit_address, parse_address, peer_of_address};

@@ -6,6 +6,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use libp2p::swarm::ConnectionId;
 use libp2p::{Multiaddr, PeerId};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
@@ -21,6 +22,7 @@ use super::requests::{Arrived, RequestError, Responder, ask, check_size};
 use super::reservations::Reservation;
 use super::streams::{Kind, OpenError, Opened};
 use super::tunnels::{Tunnel, TunnelError};
+use super::wire::PeerRefusal;
 use crate::ids::PublicKey;
 
 /// Commands that wait for the driver; beyond it a caller waits, which costs nobody else anything.
@@ -261,7 +263,8 @@ impl Node {
     }
 
     /// Sends a request to a connected peer and waits for the reply. Nothing is dialled for it.
-    /// Dropping the future withdraws the request, though the peer may have read it already.
+    /// Dropping the future withdraws the request, though the peer may have read it already. When the peer says
+    /// [`PeerRefusal::TooManyConnections`] the connection is given up: connect again before asking again.
     ///
     /// # Errors
     /// [`RequestError`]; [`RequestError::may_have_been_handled`] tells whether sending it again is a second time.
@@ -278,8 +281,16 @@ impl Node {
                 .await
                 .ok_or(RequestError::NodeStopped)?
                 .map_err(|error| RequestError::of_opening(&error, deadline))?;
+            let connection = opened.connection;
             let _place = opened.place;
-            ask(opened.stream, &bytes).await
+            let answer = ask(opened.stream, &bytes).await;
+            let too_many = RequestError::Busy {
+                reason: PeerRefusal::TooManyConnections,
+            };
+            if answer.as_ref() == Err(&too_many) {
+                self.close(peer, connection).await;
+            }
+            answer
         };
         timeout(deadline, asking)
             .await
@@ -301,7 +312,15 @@ impl Node {
                 .await
                 .ok_or(TunnelError::NodeStopped)?
                 .map_err(|error| TunnelError::of_opening(&error, deadline))?;
-            Tunnel::wait_accepted(opened, peer).await
+            let connection = opened.connection;
+            let answer = Tunnel::wait_accepted(opened, peer).await;
+            let too_many = TunnelError::Refused {
+                reason: PeerRefusal::TooManyConnections,
+            };
+            if answer.as_ref().err() == Some(&too_many) {
+                self.close(peer, connection).await;
+            }
+            answer
         };
         timeout(deadline, opening)
             .await
@@ -337,6 +356,16 @@ impl Node {
             return Some(Err(OpenError::Io(gone)));
         }
         opened
+    }
+
+    /// Gives up a connection on which the peer will do nothing, so that the next try is on another.
+    pub(crate) async fn close(&self, peer: PublicKey, connection: ConnectionId) {
+        let peer = peer_id_of(&peer);
+        // A stopped node has none.
+        let _ = self
+            .commands
+            .send(Command::Close { peer, connection })
+            .await;
     }
 
     /// Asks a relay for a circuit; `None` if the node has stopped.

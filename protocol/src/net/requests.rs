@@ -198,6 +198,13 @@ pub enum ReplyError {
     TooLate,
 }
 
+/// A request's place among those that are arriving, of all and of its source.
+#[derive(Debug)]
+pub(crate) struct Arriving {
+    pub(crate) _of_all: OwnedSemaphorePermit,
+    pub(crate) _of_source: Option<OwnedSemaphorePermit>,
+}
+
 /// What is needed to answer the requests of a node.
 #[derive(Debug, Clone)]
 pub(crate) struct Answering {
@@ -217,7 +224,7 @@ impl Answering {
         mut stream: S,
         peer: PublicKey,
         _of_peer: OwnedSemaphorePermit,
-        arriving: OwnedSemaphorePermit,
+        arriving: Arriving,
     ) where
         S: AsyncRead + AsyncWrite + Unpin,
     {

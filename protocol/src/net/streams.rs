@@ -62,6 +62,7 @@ pub(crate) struct Opening {
 #[derive(Debug)]
 pub(crate) struct Opened {
     pub(crate) stream: GuardedStream,
+    pub(crate) connection: ConnectionId,
     pub(crate) relayed: bool,
     /// Kept as long as the stream is.
     pub(crate) place: OwnedSemaphorePermit,
@@ -86,6 +87,7 @@ pub(crate) enum OpenError {
 #[derive(Debug)]
 pub(crate) struct Inbound {
     pub(crate) peer: PeerId,
+    pub(crate) connection: ConnectionId,
     pub(crate) kind: Kind,
     pub(crate) relayed: bool,
     pub(crate) stream: GuardedStream,
@@ -120,7 +122,7 @@ impl Behaviour {
         });
     }
 
-    /// Uses the connection no more, because it is being closed. That can take the system a quarter of an hour when
+    /// Uses the connection no more, because it is being closed, now or soon. That can take the system a quarter of an hour when
     /// the other end is cut off with bytes still on the way to it.
     pub(crate) fn forget(&mut self, peer: &PeerId, id: ConnectionId) {
         if let Some(all) = self.connections.get_mut(peer) {
@@ -139,6 +141,11 @@ impl Behaviour {
     /// Whether there is a connection to the peer.
     pub(crate) fn is_connected(&self, peer: &PeerId) -> bool {
         self.connections.contains_key(peer)
+    }
+
+    /// Connections to the peer that streams are opened on.
+    pub(crate) fn connections(&self, peer: &PeerId) -> usize {
+        self.connections.get(peer).map_or(0, Vec::len)
     }
 
     /// Whether some connection to the peer does not go through a relay.
@@ -180,23 +187,23 @@ impl NetworkBehaviour for Behaviour {
 
     fn handle_established_inbound_connection(
         &mut self,
-        _: ConnectionId,
+        id: ConnectionId,
         _: PeerId,
         local: &Multiaddr,
         _: &Multiaddr,
     ) -> Result<THandler<Self>, ConnectionDenied> {
-        Ok(Handler::new(is_relayed(local)))
+        Ok(Handler::new(id, is_relayed(local)))
     }
 
     fn handle_established_outbound_connection(
         &mut self,
-        _: ConnectionId,
+        id: ConnectionId,
         _: PeerId,
         address: &Multiaddr,
         _: Endpoint,
         _: PortUse,
     ) -> Result<THandler<Self>, ConnectionDenied> {
-        Ok(Handler::new(is_relayed(address)))
+        Ok(Handler::new(id, is_relayed(address)))
     }
 
     fn on_swarm_event(&mut self, event: FromSwarm<'_>) {
@@ -215,6 +222,7 @@ impl NetworkBehaviour for Behaviour {
     ) {
         self.pending.push_back(ToSwarm::GenerateEvent(Inbound {
             peer,
+            connection,
             kind,
             relayed: self.is_relayed(&peer, connection),
             stream,

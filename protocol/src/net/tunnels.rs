@@ -49,6 +49,7 @@ impl Tunnel {
             mut stream,
             relayed,
             place,
+            connection: _,
         } = opened;
         match read_answer(&mut stream).await {
             Ok(Ok(())) => Ok(Self::new(stream, peer, relayed, place)),

@@ -48,10 +48,13 @@ pub enum PeerRefusal {
     /// The peer's program gave no answer.
     #[error("it gave no answer")]
     NoAnswer,
+    /// More connections of one key than the peer allows; it closes this one.
+    #[error("too many connections of this key at once; try again")]
+    TooManyConnections,
 }
 
 impl PeerRefusal {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 10] = [
         Self::TooManyRequests,
         Self::TooManyInFlight,
         Self::QueueFull,
@@ -61,15 +64,18 @@ impl PeerRefusal {
         Self::Malformed,
         Self::TooSlow,
         Self::NoAnswer,
+        Self::TooManyConnections,
     ];
 
     /// Whether asking again later may well succeed.
     #[must_use]
     pub const fn is_busy(self) -> bool {
         match self {
-            Self::TooManyRequests | Self::TooManyInFlight | Self::QueueFull | Self::Stopping => {
-                true
-            }
+            Self::TooManyRequests
+            | Self::TooManyInFlight
+            | Self::QueueFull
+            | Self::Stopping
+            | Self::TooManyConnections => true,
             Self::TooManyTunnels
             | Self::TooBig
             | Self::Malformed
@@ -89,6 +95,7 @@ impl PeerRefusal {
             Self::Malformed => 7,
             Self::TooSlow => 8,
             Self::NoAnswer => 9,
+            Self::TooManyConnections => 10,
         }
     }
 

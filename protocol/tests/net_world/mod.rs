@@ -6,11 +6,13 @@
     reason = "each test binary uses its own part of this, and a test that cannot go on should stop"
 )]
 
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use protocol::ids::PublicKey;
 use protocol::net::{Identity, Multiaddr, Node, NodeConfig, NodeEvent, NodeEvents, Tunnel};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
 /// Far longer than anything here takes, far shorter than a patient reader.
 pub(crate) const SOON: Duration = Duration::from_secs(10);
@@ -82,6 +84,42 @@ pub(crate) async fn connect(from: &Node, to: &Node) -> PublicKey {
     let addresses = to.listen_addresses().await;
     from.connect(to.public(), addresses, SOON).await.unwrap();
     to.public()
+}
+
+/// A TCP connection from 127.0.0.2: from another machine, as far as the other end can tell.
+pub(crate) async fn dial_from_elsewhere(to: SocketAddr) -> TcpStream {
+    let socket = TcpSocket::new_v4().unwrap();
+    let elsewhere = Ipv4Addr::new(127, 0, 0, 2);
+    socket.bind(SocketAddr::from((elsewhere, 0))).unwrap();
+    socket.connect(to).await.unwrap()
+}
+
+/// As [`connect`], over TCP from 127.0.0.2.
+pub(crate) async fn connect_from_elsewhere(from: &Node, to: &Node) -> PublicKey {
+    let target = SocketAddr::from((Ipv4Addr::LOCALHOST, tcp_port(to).await));
+    let forwarder = TcpListener::bind((IpAddr::from(Ipv4Addr::LOCALHOST), 0))
+        .await
+        .unwrap();
+    let port = forwarder.local_addr().unwrap().port();
+    tokio::spawn(async move {
+        let (mut near, _) = forwarder.accept().await.unwrap();
+        let mut far = dial_from_elsewhere(target).await;
+        let _ = tokio::io::copy_bidirectional(&mut near, &mut far).await;
+    });
+    let through = vec![Over::Tcp.at(port)];
+    from.connect(to.public(), through, SOON).await.unwrap();
+    to.public()
+}
+
+/// The port of the first TCP address the node listens on.
+pub(crate) async fn tcp_port(node: &Node) -> u16 {
+    let addresses = node.listen_addresses().await;
+    let of = |address: &Multiaddr| {
+        let text = address.to_string();
+        let mut parts = text.split('/').skip_while(|part| *part != "tcp").skip(1);
+        parts.next().and_then(|port| port.parse().ok())
+    };
+    addresses.iter().find_map(of).unwrap()
 }
 
 /// Sends `size` bytes through the tunnel and reads them back at the same time, and checks each byte.

@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use libp2p::multiaddr::Protocol;
+use libp2p::swarm::ConnectionId;
 use libp2p::swarm::dial_opts::{DialOpts, PeerCondition};
 use libp2p::{Multiaddr, PeerId};
 use tokio::sync::oneshot;
@@ -30,6 +31,11 @@ pub(crate) enum Command {
     Disconnect {
         peer: PeerId,
         reply: oneshot::Sender<()>,
+    },
+    /// Closes one connection; needs no answer.
+    Close {
+        peer: PeerId,
+        connection: ConnectionId,
     },
     IsConnected {
         peer: PeerId,
@@ -79,6 +85,7 @@ impl Driver {
                 let _ = self.swarm.disconnect_peer_id(peer);
                 let _ = reply.send(());
             }
+            Command::Close { peer, connection } => self.close(peer, connection),
             Command::IsConnected { peer, reply } => {
                 let _ = reply.send(self.is_connected(&peer, true));
             }

@@ -16,6 +16,8 @@ use super::super::counters::Refusal;
 use super::super::gate::Peer;
 use super::super::identity::public_key_of;
 use super::super::node::ConnectError;
+use super::super::sources::TooMany;
+use super::super::streams::Inbound;
 use super::{Dial, Driver};
 
 impl Driver {
@@ -29,15 +31,18 @@ impl Driver {
             SwarmEvent::ConnectionEstablished {
                 peer_id,
                 connection_id,
+                endpoint,
                 ..
-            } => self.on_established(peer_id, connection_id),
+            } => self.on_established(peer_id, connection_id, endpoint.is_listener()),
             SwarmEvent::ConnectionClosed {
                 peer_id,
+                connection_id,
                 num_established,
                 cause,
                 ..
             } => {
                 self.counters.connection_closed();
+                self.surplus.closed(connection_id);
                 if num_established == 0 {
                     self.peers.remove(&peer_id);
                 }
@@ -70,16 +75,29 @@ impl Driver {
         }
     }
 
-    fn on_established(&mut self, id: PeerId, connection: ConnectionId) {
+    fn on_established(&mut self, id: PeerId, connection: ConnectionId, inbound: bool) {
         self.counters.connection_opened();
         let Ok(key) = public_key_of(&id) else {
             self.turn_away(id, connection, Refusal::ForeignKey);
             return;
         };
+        if inbound && self.is_over(&id) {
+            // Used by nobody from now on; the peer hears why on the first stream that it opens.
+            self.counters.refuse(Refusal::TooManyConnections);
+            self.swarm.behaviour_mut().streams.forget(&id, connection);
+            self.surplus.add(id, connection);
+            return;
+        }
         self.peers
             .entry(id)
             .or_insert_with(|| Peer::new(key, &self.limits));
         self.finish_dials(id);
+    }
+
+    /// Whether the peer has more connections than it may, the newest counted.
+    fn is_over(&self, peer: &PeerId) -> bool {
+        let open = self.swarm.behaviour().streams.connections(peer);
+        u32::try_from(open).map_or(true, |open| open > self.limits.connections_per_peer)
     }
 
     /// Everybody who waits for a connection to this peer has one now, whoever made it.
@@ -98,14 +116,21 @@ impl Driver {
     }
 
     fn on_refused(&mut self, error: &ListenError) {
-        if let ListenError::Denied { cause } = error
-            && cause
-                .downcast_ref::<connection_limits::Exceeded>()
-                .is_some()
-        {
-            self.counters.refuse(Refusal::TooManyConnections);
-        } else {
-            tracing::debug!(%error, "an inbound connection failed");
+        match refusal_of(error) {
+            Some(reason) => self.counters.refuse(reason),
+            None => tracing::debug!(%error, "an inbound connection failed"),
+        }
+    }
+
+    fn on_stream(&mut self, inbound: Inbound) {
+        if self.surplus.contains(inbound.connection) {
+            self.gate.turn_away(inbound.stream);
+            return;
+        }
+        // A stream of a connection that has closed meanwhile is dropped with it.
+        if let Some(peer) = self.peers.get(&inbound.peer) {
+            let source = self.swarm.behaviour().sources.source_of(inbound.connection);
+            self.gate.admit(peer, source, inbound);
         }
     }
 
@@ -119,17 +144,12 @@ impl Driver {
 
     fn on_behaviour(&mut self, event: BehaviourEvent) {
         match event {
-            BehaviourEvent::Streams(inbound) => {
-                // A stream of a connection that has closed meanwhile is dropped with it.
-                if let Some(peer) = self.peers.get(&inbound.peer) {
-                    self.gate.admit(peer, inbound);
-                }
-            }
+            BehaviourEvent::Streams(inbound) => self.on_stream(inbound),
             BehaviourEvent::Ping(event) => self.on_ping(&event),
             BehaviourEvent::Identify(event) => self.on_identified(event),
             BehaviourEvent::RelayServer(event) => self.on_relayed(&event),
             BehaviourEvent::RelayClient(event) => tracing::debug!(?event, "relay client"),
-            BehaviourEvent::Limits(never) => match never {},
+            BehaviourEvent::Limits(never) | BehaviourEvent::Sources(never) => match never {},
         }
     }
 
@@ -178,10 +198,20 @@ impl Driver {
         self.close(peer, connection);
     }
 
-    fn close(&mut self, peer: PeerId, connection: ConnectionId) {
+    pub(super) fn close(&mut self, peer: PeerId, connection: ConnectionId) {
         self.swarm.behaviour_mut().streams.forget(&peer, connection);
         self.swarm.close_connection(connection);
     }
+}
+
+/// The limit that an inbound connection ran into, if that is why it failed.
+fn refusal_of(error: &ListenError) -> Option<Refusal> {
+    let ListenError::Denied { cause } = error else {
+        return None;
+    };
+    let of_source = cause.downcast_ref::<TooMany>().map(|it| it.reason);
+    let exceeded = cause.downcast_ref::<connection_limits::Exceeded>();
+    of_source.or_else(|| exceeded.map(|_| Refusal::TooManyConnections))
 }
 
 /// What went wrong with a dial, for whoever asked for it.

@@ -9,7 +9,8 @@ use std::task::{Context, Poll};
 use libp2p::core::upgrade::{InboundUpgrade, ReadyUpgrade, UpgradeInfo};
 use libp2p::swarm::handler::{ConnectionEvent, DialUpgradeError, FullyNegotiatedOutbound};
 use libp2p::swarm::{
-    ConnectionHandler, ConnectionHandlerEvent, Stream, StreamUpgradeError, SubstreamProtocol,
+    ConnectionHandler, ConnectionHandlerEvent, ConnectionId, Stream, StreamUpgradeError,
+    SubstreamProtocol,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -19,6 +20,7 @@ use super::{Kind, OpenError, Opened, Opening};
 /// The queues are as long as the muxer allows streams on one connection, no longer.
 #[derive(Debug)]
 pub(crate) struct Handler {
+    connection: ConnectionId,
     relayed: bool,
     wanted: VecDeque<Opening>,
     arrived: VecDeque<(Kind, GuardedStream)>,
@@ -33,8 +35,9 @@ impl Drop for Handler {
 }
 
 impl Handler {
-    pub(super) fn new(relayed: bool) -> Self {
+    pub(super) fn new(connection: ConnectionId, relayed: bool) -> Self {
         Self {
+            connection,
             relayed,
             wanted: VecDeque::new(),
             arrived: VecDeque::new(),
@@ -47,6 +50,7 @@ impl Handler {
         // A caller that stopped waiting drops the stream here, which resets it.
         let _ = reply.send(Ok(Opened {
             stream: GuardedStream::new(event.protocol, self.gone.clone()),
+            connection: self.connection,
             relayed: self.relayed,
             place,
         }));
