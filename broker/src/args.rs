@@ -59,6 +59,9 @@ pub enum Command {
     Replay,
     /// Copy the journal to a new file while the broker runs, and check the copy
     Backup(Backup),
+    /// Put a backup in the journal's place, after a check, while no broker runs; keeps what was there.
+    /// A copy by hand beside an old journal.db-wal restores nothing
+    Restore(Restore),
     /// Check settings, key, journal, ledger, ports and clock
     Doctor,
     /// Print a completion script
@@ -149,6 +152,17 @@ pub struct Backup {
     /// A file that does not exist yet
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
+}
+
+/// What to put in place.
+#[derive(Debug, Args)]
+pub struct Restore {
+    /// A file that `backup` wrote
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Also when there are books: they are kept in a folder beside, and all since the backup is forgotten
+    #[arg(long)]
+    pub replace: bool,
 }
 
 /// For which shell.

@@ -53,8 +53,8 @@ fn wall_ms() -> u64 {
 const AHEAD_MAX: Millis = Millis(60_000);
 
 /// How far a journal whose last event was at `last_at` is ahead of a clock that says `now`, when it is
-/// more than clocks differ. Time stands still for the market until the clock is there: nothing is billed, and
-/// offers of hosts whose clocks are right count as expired.
+/// more than clocks differ. The market's time runs on from the journal then, and the times in the books are
+/// ahead by so much.
 #[must_use]
 pub fn behind(now: Timestamp, last_at: Timestamp) -> Option<Seconds> {
     let ahead = last_at.since(now);

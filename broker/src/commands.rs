@@ -9,6 +9,7 @@ mod failures;
 mod init;
 mod ledger;
 mod lists;
+mod restore;
 mod run;
 mod status;
 
@@ -56,6 +57,7 @@ fn dispatch(command: Command, place: &Place) -> Result<Exit, Failure> {
         Command::Ledger(Ledger::Check) => ledger::check(place),
         Command::Replay => ledger::replay(place),
         Command::Backup(backup) => backup::backup(place, &backup.file),
+        Command::Restore(restore) => restore::restore(place, &restore),
         Command::Doctor => doctor::doctor(place),
         Command::Completions(completions) => {
             let mut command = Arguments::command();

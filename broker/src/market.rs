@@ -11,12 +11,13 @@ mod course;
 mod handle;
 mod input;
 mod reasons;
+mod time;
 mod worker;
 
 pub use crate::core::overview::{AccountRow, Counts, HostRow};
 pub use handle::MarketHandle;
 
-use crate::clock::{Clock, behind};
+use crate::clock::Clock;
 use crate::core::book::{Book, BookLimits};
 use crate::core::desk::{Desk, DeskSetup};
 use crate::core::market::Market;
@@ -106,17 +107,10 @@ impl MarketThread {
         let (sender, inputs) = mpsc::channel(QUEUE);
         let (notices, _) = broadcast::channel(NOTICES);
         let (end, ended) = oneshot::channel();
-        // Billing never goes back, whatever the machine's clock did while the broker was away.
-        let now = clock.now().max(market.last_at());
-        if let Some(ahead) = behind(clock.now(), market.last_at()) {
-            tracing::error!(
-                "the journal is {ahead} ahead of this machine's clock: until then nothing is billed and no \
-                 offer is found; is the clock right?"
-            );
-        }
+        let time = time::BookTime::after(market.last_at(), clock);
         let book = Book::new(market.broker(), limits);
         let desk = Desk::open(
-            now,
+            time.now(),
             DeskSetup {
                 market,
                 book,
@@ -126,7 +120,7 @@ impl MarketThread {
         );
         let happenings = Happenings::new();
         let course = course::Course::new(desk.market(), happenings.clone());
-        let worker = worker::Worker::new(desk, store, course, clock, now, notices.clone());
+        let worker = worker::Worker::new(desk, store, course, time, notices.clone());
         let run = move || {
             // Nobody waits for the end of a thread that outlived its owner.
             let _ = end.send(worker.run(inputs));

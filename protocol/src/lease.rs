@@ -318,4 +318,7 @@ pub struct LeaseView {
     pub grant: Option<Signed<Grant>>,
     /// How to reach it.
     pub access: Access,
+    /// What the host reported last about this run of the container, or that all is gone. None until a report
+    /// came since the broker started or the lease was resumed, and when the lease is over.
+    pub container: Option<ContainerState>,
 }

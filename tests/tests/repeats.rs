@@ -59,10 +59,11 @@ impl Caller {
             disk: Bytes::from_gb(1),
             limit: 1,
         };
-        match self.ask(&BrokerRequest::Search(search)).await {
-            BrokerReply::Found(found) => found.offers[0].verify().unwrap(),
-            other => panic!("{other:?}"),
-        }
+        let reply = self.ask(&BrokerRequest::Search(search)).await;
+        let BrokerReply::Found(found) = reply else {
+            panic!("{reply:?}");
+        };
+        found.offers[0].verify().unwrap()
     }
 
     fn signed(&self, order: &Order, number: u8) -> BrokerRequest {
@@ -144,10 +145,10 @@ fn the_same_order_a_hundred_times_at_once_is_one_container_and_one_hold() {
         let mut leases = BTreeSet::new();
         for few in requests.chunks(50) {
             for reply in futures::future::join_all(few.iter().map(|one| caller.ask(one))).await {
-                match reply {
-                    BrokerReply::Lease(lease) => leases.insert(lease.id),
-                    other => panic!("{other:?}"),
+                let BrokerReply::Lease(lease) = reply else {
+                    panic!("{reply:?}");
                 };
+                leases.insert(lease.id);
             }
         }
         let other = Order {

@@ -82,8 +82,8 @@ impl Place {
             journal.display()
         );
         Failure::new(Exit::NotFound, what).help(format!(
-            "restore the newest backup: rm -f {0}-wal {0}-shm; install -m 600 BACKUP {0}\nif this broker never took money: {1}",
-            journal.display(),
+            "restore the newest backup: {}\nif this broker never took money: {}",
+            self.command("restore FILE"),
             self.command("init --empty-books")
         ))
     }
@@ -103,9 +103,8 @@ impl Place {
             | StoreError::Damaged(_)
             | StoreError::Corrupt { .. }
             | StoreError::Ledger(_) => failure.help(format!(
-                "stop the broker, keep a copy of the folder; if the file is damaged, restore the newest backup: \
-                 rm -f {0}-wal {0}-shm; install -m 600 BACKUP {0}",
-                self.folder.journal().display()
+                "stop the broker; if the file is damaged, restore the newest backup: {}",
+                self.command("restore FILE --replace")
             )),
             StoreError::Io { .. }
             | StoreError::OldSqlite { .. }

@@ -34,6 +34,9 @@ impl Desk {
             State::Offered { accept_by, .. } if now >= *accept_by => to(State::Closed {
                 cause: EndCause::NotAccepted,
             }),
+            State::Preparing { .. } if self.take_up_by(lease).is_some_and(|by| now >= by) => {
+                to(self.paused(now, PauseCause::ResumeFailed(not_taken_up())))
+            }
             State::Accepted { start_by } | State::Preparing { start_by }
                 if now >= self.not_before_heard(lease, *start_by) =>
             {
@@ -73,6 +76,13 @@ impl Desk {
         heard
             .max(self.started_at)
             .after(self.settings.suspect_after.millis())
+    }
+
+    /// Until when a host has to say anything of a run that its renter resumed, while it has not.
+    fn take_up_by(&self, lease: &Lease) -> Option<Timestamp> {
+        let is_silent = lease.run > 1 && self.container_of(lease).is_none();
+        let by = lease.since.after(self.settings.accept_within.millis());
+        is_silent.then(|| self.not_before_heard(lease, by))
     }
 
     fn not_started(&self, now: Timestamp, lease: &Lease) -> State {
@@ -188,8 +198,11 @@ impl Desk {
         let fill_at = filled.after(self.settings.top_up_every.millis());
         match &lease.state {
             State::Offered { accept_by, .. } => *accept_by,
-            State::Accepted { start_by } | State::Preparing { start_by } => {
-                self.not_before_heard(lease, *start_by)
+            State::Accepted { start_by } => self.not_before_heard(lease, *start_by),
+            State::Preparing { start_by } => {
+                let by = self.not_before_heard(lease, *start_by);
+                self.take_up_by(lease)
+                    .map_or(by, |taken_up| taken_up.min(by))
             }
             State::Suspect { lost_at } => self.not_before_heard(lease, *lost_at),
             State::Closing { give_up_at, .. } => *give_up_at,
@@ -231,6 +244,14 @@ impl Desk {
                 now.after(Millis(most.millis().0.saturating_sub(expected.running.0)))
             });
         silent_at.min(budget_at).min(low_at).min(duration_at)
+    }
+}
+
+fn not_taken_up() -> Problem {
+    Problem {
+        stage: Stage::Granting,
+        kind: ProblemKind::EngineFailed,
+        detail: Detail::cut("the host did not answer within the time that it has to accept"),
     }
 }
 

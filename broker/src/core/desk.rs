@@ -6,6 +6,7 @@
 
 use crate::core::book::{Book, BookRefusal, Listing};
 use crate::core::command::{Answer, Command};
+pub(super) use crate::core::decision::{Decision, Reply};
 use crate::core::event::{Event, Fact};
 use crate::core::lease::Lease;
 use crate::core::market::Market;
@@ -16,12 +17,12 @@ pub use crate::core::soft::Change;
 use crate::core::soft::Soft;
 use ed25519_dalek::SigningKey;
 use protocol::bounded::{List, Text};
-use protocol::ids::{HostId, LeaseId, RenterId};
-use protocol::lease::Progress;
+use protocol::ids::{HostId, LeaseId};
+use protocol::lease::{ContainerState, Progress};
 use protocol::message::Rejection;
 use protocol::offer::Offer;
 use protocol::signed::Verified;
-use protocol::units::Timestamp;
+use protocol::units::{Millis, Timestamp};
 
 /// One broker's market at work.
 #[derive(Debug)]
@@ -32,47 +33,8 @@ pub struct Desk {
     pub(crate) key: SigningKey,
     pub(crate) started_at: Timestamp,
     pub(super) goals_made: u64,
+    ahead: Millis,
     soft: Soft,
-}
-
-/// What an input comes to.
-#[derive(Debug)]
-pub(super) struct Decision {
-    events: Vec<Event>,
-    meter: Option<(LeaseId, Meter)>,
-    reply: Reply,
-}
-
-/// What the answer is about; it is made after the events are applied.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Reply {
-    Lease(LeaseId),
-    Deposited(RenterId),
-    DepositedBefore(RenterId),
-    Noted,
-}
-
-impl Decision {
-    pub(super) const fn events(events: Vec<Event>, reply: Reply) -> Self {
-        Self {
-            events,
-            meter: None,
-            reply,
-        }
-    }
-
-    pub(super) const fn answer(reply: Reply) -> Self {
-        Self::events(Vec::new(), reply)
-    }
-
-    /// Nothing for the journal, but the meter ran on.
-    pub(super) const fn heard(lease: LeaseId, meter: Meter) -> Self {
-        Self {
-            events: Vec::new(),
-            meter: Some((lease, meter)),
-            reply: Reply::Noted,
-        }
-    }
 }
 
 /// How a desk is set up.
@@ -105,6 +67,7 @@ impl Desk {
             key,
             started_at: now,
             goals_made: 0,
+            ahead: Millis(0),
             soft: Soft::default(),
         };
         let live: Vec<LeaseId> = desk.market.live_leases().map(|lease| lease.id).collect();
@@ -134,6 +97,9 @@ impl Desk {
         if let Some((lease, meter)) = decision.meter {
             self.run_on(now, lease, meter);
         }
+        if let Some((lease, run, container)) = decision.container {
+            self.hear(now, lease, run, container);
+        }
         Ok(self.answer(now, decision.reply))
     }
 
@@ -146,7 +112,7 @@ impl Desk {
         now: Timestamp,
         record: &mut impl FnMut(&Event) -> Result<(), E>,
     ) -> Result<(), E> {
-        self.book.expire(now);
+        self.book.expire(self.wall(now));
         while let Some(id) = self.soft.due(now) {
             let fill = self.is_time_to_fill(now, id);
             let lease = self.market.lease(id);
@@ -176,6 +142,7 @@ impl Desk {
         offers: Vec<Verified<Offer>>,
         addresses: List<Text<256>, 8>,
     ) -> Result<(), BookRefusal> {
+        let now = self.wall(now);
         self.book.announce(now, host, offers, addresses).map(|_| ())
     }
 
@@ -183,6 +150,19 @@ impl Desk {
     #[must_use]
     pub fn heard_at(&self, host: HostId) -> Option<Timestamp> {
         self.book.heard_at(host)
+    }
+
+    /// Says how far the time that is given here is ahead of the clock that everybody else goes by. The books'
+    /// time never goes back, so it is when the clock was ahead once and then put right.
+    pub const fn run_ahead(&mut self, ahead: Millis) {
+        self.ahead = ahead;
+    }
+
+    /// What everybody else's clock says at `now`: whether an offer stands, a host is heard and a statement is
+    /// fresh goes by this.
+    #[must_use]
+    pub const fn wall(&self, now: Timestamp) -> Timestamp {
+        now.before(self.ahead)
     }
 
     /// Withdraws all offers of a host that is not connected any more.
@@ -253,6 +233,12 @@ impl Desk {
             .live(lease.id)
             .filter(|_| lease.state.is_starting());
         live.and_then(|live| live.progress.clone())
+    }
+
+    /// What the host said of the container in the lease's present run, since this broker started.
+    pub(super) fn container_of(&self, lease: &Lease) -> Option<&ContainerState> {
+        let (run, container) = self.soft.live(lease.id)?.container.as_ref()?;
+        (*run == lease.run).then_some(container)
     }
 
     /// Rises with every change, also over a restart as long as the clock does.
@@ -333,6 +319,20 @@ impl Desk {
             live.meter = meter;
         }
         self.plan(now, id, MeterFrom::Here);
+    }
+
+    /// Keeps what a host says of a container. Whether a host took up a resume is known by it, so the lease's
+    /// next look may be a later one.
+    fn hear(&mut self, now: Timestamp, id: LeaseId, run: u32, container: ContainerState) {
+        let Some(live) = self.soft.live_mut(id) else {
+            return;
+        };
+        let said = Some((run, container));
+        if live.container != said {
+            live.container = said;
+            self.plan(now, id, MeterFrom::Here);
+            self.changed(now, id, false);
+        }
     }
 
     fn is_time_to_fill(&self, now: Timestamp, id: LeaseId) -> bool {

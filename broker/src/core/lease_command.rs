@@ -90,7 +90,7 @@ impl Desk {
         let contract = &lease.contract;
         let heard = self.book.heard_at(contract.host);
         let silence_max = self.settings.suspect_after.millis();
-        if heard.is_none_or(|heard| now.since(heard) > silence_max) {
+        if heard.is_none_or(|heard| self.wall(now).since(heard) > silence_max) {
             return Err(Rejection::HostGone);
         }
         let is_taken = |resource| self.market.holder(contract.host, resource).is_some();

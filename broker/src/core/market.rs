@@ -78,7 +78,7 @@ impl Market {
                 self.add_deposit(id, renter, amount);
             }
             Fact::Matched(matched) => {
-                self.seen.remember(&matched.order);
+                self.seen.remember(&matched.order, at);
                 self.last_number = self.last_number.max(matched.award.body().number);
                 self.insert(Box::new(Lease::of_match(*matched, at)));
             }
@@ -97,7 +97,7 @@ impl Market {
             }),
             Fact::Held { .. } => {}
             Fact::Warned { lease, low } => self.change(lease, |lease| lease.low_balance = low),
-            Fact::Commanded(command) => self.seen.remember(&command),
+            Fact::Commanded(command) => self.seen.remember(&command, at),
         }
     }
 

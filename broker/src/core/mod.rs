@@ -30,6 +30,7 @@ pub mod state;
 pub mod book;
 
 mod check;
+mod decision;
 pub mod desk;
 mod lease_command;
 mod order;

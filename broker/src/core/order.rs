@@ -137,7 +137,7 @@ impl Desk {
     fn listed(&self, now: Timestamp, order: &Order) -> Result<&Listing, Rejection> {
         let listing = self
             .book
-            .get(order.offer, now)
+            .get(order.offer, self.wall(now))
             .ok_or(Rejection::OfferGone)?;
         // What was decoded can be encoded; if not, nobody agreed to it.
         if listing.offer().terms_digest() != Ok(order.terms) {
@@ -212,7 +212,7 @@ impl Desk {
             audience: listing.host().into(),
             // One award a lease: its id is as unique as a random one.
             message_id: MessageId::from_bytes(*lease.as_bytes()),
-            issued: now,
+            issued: self.wall(now),
             validity: VALIDITY_MAX,
         };
         Signed::sign(award, &self.key, envelope)

@@ -101,7 +101,7 @@ impl Desk {
         let row = |host: HostId| HostRow {
             host,
             addresses: self.book.addresses(host).to_vec(),
-            offers: count(self.book.host_offers(host, now).count()),
+            offers: count(self.book.host_offers(host, self.wall(now)).count()),
             heard_at: self.book.heard_at(host),
             open_leases: count(self.market.live_leases_of(host.into()).count()),
         };

@@ -95,12 +95,22 @@ impl Desk {
             .meter_at(now, lease)
             .hearing(now, said, report.digest());
         let event = match self.after_report(now, lease, said) {
-            Some(State::Running) => self.moved(now, lease, State::Running, meter.starting()),
-            Some(to) => self.moved(now, lease, to, meter),
-            None if self.is_worth_journalling(now, lease) => self.metered(now, lease, meter),
-            None => return Ok(Decision::heard(lease.id, meter)),
+            Some(State::Running) => Some(self.moved(now, lease, State::Running, meter.starting())),
+            Some(to) => Some(self.moved(now, lease, to, meter)),
+            None if self.is_worth_journalling(now, lease) => Some(self.metered(now, lease, meter)),
+            None => None,
         };
-        Ok(Decision::events(vec![event], Reply::Noted))
+        let decision = match event {
+            Some(event) => Decision::events(vec![event], Reply::Noted),
+            None => Decision::heard(lease.id, meter),
+        };
+        // Whatever run it was: gone is gone.
+        let run = if said.state == ContainerState::Gone {
+            lease.run
+        } else {
+            said.run
+        };
+        Ok(decision.saying(lease.id, run, said.state.clone()))
     }
 
     /// A meter is journalled now and then; in between it is ahead of the journal, and a broker that

@@ -3,7 +3,7 @@
 //! The key is signer and message id, never the signature: a signer can make many valid ones.
 
 use protocol::ids::{Digest, MessageId, PublicKey};
-use protocol::signed::Verified;
+use protocol::signed::{REPLAY_MEMORY, Verified};
 use protocol::units::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -51,14 +51,16 @@ impl ReplayWindow {
         }
     }
 
-    /// Remembers a statement that had its effect.
-    pub fn remember<T>(&mut self, statement: &Verified<T>) {
+    /// Remembers a statement that had its effect at `at`. The books' time may be ahead of the clock by which
+    /// the statement was fresh then: so long it is kept by that time, too.
+    pub fn remember<T>(&mut self, statement: &Verified<T>, at: Timestamp) {
         let header = statement.header();
+        let kept = at.after(REPLAY_MEMORY.millis());
         self.insert(Seen {
             signer: header.signer,
             id: header.message_id,
             digest: statement.digest(),
-            until: statement.forgettable_at(),
+            until: statement.forgettable_at().max(kept),
         });
     }
 

@@ -5,7 +5,7 @@
 
 use crate::core::meter::Meter;
 use protocol::ids::{HostId, LeaseId, RenterId};
-use protocol::lease::Progress;
+use protocol::lease::{ContainerState, Progress};
 use protocol::units::{Millis, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -45,6 +45,8 @@ pub(super) struct Live {
     pub(super) filled: Timestamp,
     /// How far its start is.
     pub(super) progress: Option<Progress>,
+    /// What its host said of the container last, and in which run.
+    pub(super) container: Option<(u32, ContainerState)>,
     look: Timestamp,
 }
 
@@ -68,6 +70,7 @@ impl Soft {
             meter,
             filled: now,
             progress: None,
+            container: None,
             look: now,
         };
         self.leases.entry(lease).or_insert_with(begin)

@@ -24,7 +24,7 @@ impl Desk {
     pub fn search(&self, now: Timestamp, search: &Search) -> Found {
         let found = self
             .book
-            .search(search, now, |listing| self.is_free(listing));
+            .search(search, self.wall(now), |listing| self.is_free(listing));
         // A host takes a leased offer out of its list, so the book alone does not know.
         let rented = u32::try_from(self.market.holders()).unwrap_or(u32::MAX);
         Found { rented, ..found }
@@ -143,16 +143,17 @@ impl Desk {
         }
     }
 
-    /// Signs a statement that anyone may be shown.
+    /// Signs a statement that anyone may be shown, at the time that their clocks show.
     ///
     /// # Errors
     /// When it is larger than a statement may be.
     pub fn sign<T: Statement>(&self, now: Timestamp, body: T) -> Result<Signed<T>, CodecError> {
-        let content = protocol::codec::encode(&(now, &body))?;
+        let issued = self.wall(now);
+        let content = protocol::codec::encode(&(issued, &body))?;
         let envelope = Envelope {
             audience: ANYONE,
             message_id: MessageId::from_bytes(Digest::of(&content).half()),
-            issued: now,
+            issued,
             validity: VALIDITY_MAX,
         };
         Ok(Signed::sign(body, &self.key, envelope)?.signed().clone())
@@ -213,6 +214,7 @@ impl Desk {
             access: Access {
                 addresses: List::first(self.book.addresses(contract.host).iter().cloned()),
             },
+            container: self.container_of(lease).cloned(),
         }
     }
 }

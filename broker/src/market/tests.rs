@@ -10,12 +10,13 @@ use crate::core::tests::world::{
 };
 use crate::store::{Store, check};
 use protocol::bounded::{List, Text};
+use protocol::filter::Filter;
 use protocol::ids::LeaseId;
 use protocol::lease::Phase;
-use protocol::message::{LeaseScope, Rejection};
+use protocol::message::{LeaseScope, Rejection, Search};
 use protocol::order::Order;
 use protocol::signed::{ANYONE, Envelope, Signed};
-use protocol::units::{MicroUsd, Millis, Seconds};
+use protocol::units::{Bytes, MicroUsd, Millis, Seconds};
 use std::path::Path;
 
 fn setup(clock: Clock) -> MarketSetup {
@@ -193,6 +194,52 @@ async fn a_clock_that_goes_back_bills_nothing_and_stops_nothing() {
     assert!(statement.lines[1].at >= statement.lines[0].at);
     handle.shutdown().await;
     thread.stopped().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_clock_that_was_ahead_once_hides_no_offer_and_stops_no_deadline() {
+    let (folder, clock) = (tempfile::tempdir().unwrap(), Clock::system());
+    let hour = Millis(3_600_000);
+    clock.advance(hour);
+    let mut thread = start(folder.path(), &clock);
+    let mut world = signers(&clock);
+    let deposit = world.deposit_command(0, 5_000_000);
+    thread.handle().command(deposit).await.unwrap();
+    thread.handle().shutdown().await;
+    thread.stopped().await.unwrap();
+    clock.set_back(hour);
+    let mut thread = start(folder.path(), &clock);
+    let handle = thread.handle();
+    announce(&handle, &clock).await;
+    let found = handle.search(everything()).await.unwrap();
+    assert_eq!(found.of, 1);
+    let mut world = signers(&clock);
+    let order = world.order(0);
+    let signed = Box::new(world.sign(order.clone(), &renter_key(0)));
+    handle.command(Command::Order(signed)).await.unwrap();
+    let goal = handle.goal(host_id(0)).await.unwrap();
+    let award = &goal.leases[0].award;
+    assert!(award.verify_fresh(host_id(0).into(), clock.now()).is_ok());
+    // Ten seconds to accept, by whatever clock.
+    clock.advance(Millis(hour.0 + 11_000));
+    let mut phase = Phase::Offered;
+    while phase == Phase::Offered {
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        let lease = handle.lease(renter_id(0).into(), lease_of(&order)).await;
+        phase = lease.unwrap().phase;
+    }
+    assert_eq!(phase, Phase::Closed(protocol::lease::EndCause::NotAccepted));
+    handle.shutdown().await;
+    thread.stopped().await.unwrap();
+}
+
+fn everything() -> Search {
+    Search {
+        filter: Filter::default(),
+        sort: List::default(),
+        disk: Bytes(0),
+        limit: 20,
+    }
 }
 
 #[tokio::test]

@@ -1,16 +1,15 @@
 //! The loop of the market's thread: a batch of inputs, one commit, then the answers.
 
-use crate::clock::Clock;
 use crate::core::desk::Desk;
 use crate::market::course::Course;
 use crate::market::input::{Announced, Input, Reply};
+use crate::market::time::BookTime;
 use crate::market::{MarketError, Notice};
 use crate::store::{Store, StoreError};
 use protocol::bounded::Text;
 use protocol::ids::{HostId, RenterId};
 use protocol::message::Rejection;
 use protocol::signed::Signed;
-use protocol::units::Timestamp;
 use protocol::usage::AccountStatement;
 use std::time::Duration;
 use tokio::sync::{broadcast, mpsc, oneshot};
@@ -28,8 +27,7 @@ pub(super) struct Worker {
     desk: Desk,
     store: Store,
     course: Course,
-    clock: Clock,
-    now: Timestamp,
+    time: BookTime,
     notices: broadcast::Sender<Notice>,
     answers: Vec<Answer>,
     ending: Option<Reply<()>>,
@@ -40,16 +38,14 @@ impl Worker {
         desk: Desk,
         store: Store,
         course: Course,
-        clock: Clock,
-        now: Timestamp,
+        time: BookTime,
         notices: broadcast::Sender<Notice>,
     ) -> Self {
         Self {
             desk,
             store,
             course,
-            clock,
-            now,
+            time,
             notices,
             answers: Vec::new(),
             ending: None,
@@ -102,10 +98,10 @@ impl Worker {
             desk,
             store,
             course,
-            now,
+            time,
             ..
         } = self;
-        desk.tick(*now, &mut |event| {
+        desk.tick(time.now(), &mut |event| {
             course.note(event);
             store.append(event)
         })
@@ -119,9 +115,9 @@ impl Worker {
         Ok(())
     }
 
-    /// Time never goes back: a clock that was set back stands still until it is where it was.
     fn read_clock(&mut self) {
-        self.now = self.now.max(self.clock.now());
+        self.time.read();
+        self.desk.run_ahead(self.time.ahead());
     }
 
     /// Makes the batch durable, then answers it. On failure nothing of it is answered: its ways back are
@@ -169,7 +165,7 @@ impl Worker {
     }
 
     fn take(&mut self, input: Input) -> Result<(), StoreError> {
-        let now = self.now;
+        let now = self.time.now();
         match input {
             Input::Command(command, reply) => {
                 let Self {
@@ -217,7 +213,7 @@ impl Worker {
 
     /// What only looks.
     fn read(&mut self, input: Input) {
-        let (desk, now) = (&self.desk, self.now);
+        let (desk, now) = (&self.desk, self.time.now());
         let answer = match input {
             Input::Search(search, reply) => later(reply, Ok(desk.search(now, &search))),
             Input::Leases(party, scope, reply) => {
@@ -253,10 +249,12 @@ impl Worker {
             offers,
             addresses,
         } = announced;
+        let now = self.time.now();
         let heard_before = self.desk.heard_at(host);
-        let taken = self.desk.announce(self.now, host, offers, addresses);
+        let taken = self.desk.announce(now, host, offers, addresses);
         if let (Some(before), Ok(())) = (heard_before, &taken) {
-            self.course.happenings().heard_after(self.now.since(before));
+            let silence = self.desk.wall(now).since(before);
+            self.course.happenings().heard_after(silence);
         }
         self.answer(reply, taken.map_err(Rejection::from));
     }
@@ -272,7 +270,7 @@ impl Worker {
         after: u64,
     ) -> Result<Result<Signed<AccountStatement>, Rejection>, StoreError> {
         let statement = self.store.statement(self.desk.market(), renter, after)?;
-        let signed = self.desk.sign(self.now, statement);
+        let signed = self.desk.sign(self.time.now(), statement);
         Ok(signed.map_err(|error| Rejection::Malformed(Text::cut(&error.to_string()))))
     }
 }

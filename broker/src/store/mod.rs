@@ -13,6 +13,7 @@ mod journal;
 mod ledger;
 mod lock;
 mod recover;
+mod restore;
 mod schema;
 mod snapshot;
 mod statement;
@@ -20,6 +21,7 @@ mod statement;
 pub use backup::backup;
 pub use ledger::{LedgerReport, check, check_file};
 pub use recover::Recovery;
+pub use restore::{Restored, restore};
 pub use schema::SCHEMA_VERSION;
 
 use crate::core::event::Event;

@@ -145,7 +145,7 @@ fn lost_books_are_not_begun_anew() {
         typed.say(&["init"]).ok();
         typed.say(&["run"]).code(3, "init --empty-books");
     }
-    std::fs::copy(&copy, &journal).unwrap();
+    typed.say(&["restore", copy.to_str().unwrap()]).ok();
     let (restored, _) = typed.run();
     assert!(typed.say(&["accounts"]).ok().out.contains("$3.00"));
     drop(restored);

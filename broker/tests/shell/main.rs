@@ -21,4 +21,6 @@ mod refusals;
 #[cfg(test)]
 mod rental;
 #[cfg(test)]
+mod restoring;
+#[cfg(test)]
 mod several;

@@ -303,6 +303,7 @@ pub(crate) fn lease_view() -> LeaseView {
         access: Access {
             addresses: list(vec![text("/ip4/203.0.113.7/tcp/7700")]),
         },
+        container: Some(ContainerState::Running),
     }
 }
 

@@ -92,7 +92,8 @@ fn journal(place: &Place) -> Vec<Check> {
             "the sum of all entries is zero, no balance is below it",
         )
     } else {
-        let fix = "stop the broker, keep a copy of the folder, and go back to the last backup";
+        let fix =
+            "stop the broker, and go back to the last backup: feira-broker restore FILE --replace";
         Check::fail("ledger", report.problems.join("; "), fix)
     };
     let journal = match behind(Clock::system().now(), report.last_at) {
@@ -100,7 +101,7 @@ fn journal(place: &Place) -> Vec<Check> {
         Some(ahead) => Check::fail(
             "journal",
             format!(
-                "its last event is {ahead} ahead of this machine's clock: nothing is billed until then"
+                "its last event is {ahead} ahead of this machine's clock: the times in the books are wrong by so much"
             ),
             "see that the clock is right: timedatectl; if it was ahead before, a backup from before that helps",
         ),

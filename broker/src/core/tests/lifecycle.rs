@@ -47,6 +47,7 @@ fn input(world: &mut World, lease: LeaseId, name: &str) -> Result<(), Rejection>
         "failed" => says(ContainerState::Failed(problem())),
         "exited" => says(ContainerState::Stopped(StopReason::Exited(3))),
         "oom" => says(ContainerState::Stopped(StopReason::OutOfMemory)),
+        "full" => says(ContainerState::Stopped(StopReason::DiskFull)),
         "taken" => says(ContainerState::Stopped(StopReason::ResourceTaken)),
         "gone" => says(ContainerState::Gone),
         "grant" => world.grant(lease),
@@ -91,13 +92,14 @@ const TABLE: &str = "
     stopped      resume    → preparing   stopped      end     → closing    stopped      silence → stopped
     resuming     preparing → preparing   resuming     running → running    resuming     failed  → stopped
     resuming     taken     → stopped     resuming     gone    → ended      resuming     stop    → stopped
-    resuming     resume    → preparing   resuming     end     → closing    resuming     silence → preparing
+    resuming     resume    → preparing   resuming     end     → closing    resuming     silence → stopped
     closing      running   → closing     closing      exited  → closing    closing      gone    → ended
     closing      grant     → closing     closing      refuse  → closing    closing      stop    → ✗
     closing      resume    → ✗           closing      end     → closing    closing      silence → closing
     ended        running   → ended       ended        gone    → ended      ended        grant   → ✗
     ended        refuse    → ended       ended        stop    → ✗          ended        resume  → ✗
     ended        end       → ended       ended        silence → ended
+    running      full      → stopped     preparing    full    → stopped
 ";
 
 #[test]
@@ -127,5 +129,5 @@ fn every_input_in_every_phase() {
         }
         rows += 1;
     }
-    assert_eq!(rows, 91);
+    assert_eq!(rows, 93);
 }

@@ -1,5 +1,6 @@
 //! The rules of the market, held to their numbers and to their tables.
 
+mod hearing;
 mod lifecycle;
 mod money;
 mod observer;

@@ -4,7 +4,7 @@ use super::lifecycle::lease_in;
 use super::world::{Ask, World, host_id};
 use crate::core::settings::MarketSettings;
 use protocol::ids::LeaseId;
-use protocol::lease::{ContainerState, EndCause, PauseCause, Phase, StopReason, Want};
+use protocol::lease::{ContainerState, EndCause, PauseCause, Phase, Stage, StopReason, Want};
 use protocol::message::Rejection;
 use protocol::order::LeaseAction;
 use protocol::units::{MicroUsd, Millis, Seconds};
@@ -95,7 +95,12 @@ fn a_gap_of_ninety_seconds_is_billed_and_one_more_is_not() {
 fn a_resume_that_does_not_run_in_time_is_a_stop_again() {
     let (mut world, lease) = lease_in("resuming");
     assert_eq!(want(&mut world, lease), Some(Want::Run(2)));
-    world.wait(600);
+    let preparing = ContainerState::Preparing(Stage::Starting);
+    world.report(lease, preparing, 0).unwrap();
+    world.wait(599);
+    world.tick();
+    assert_eq!(world.phase(lease), Phase::Preparing);
+    world.wait(1);
     world.tick();
     let phase = world.phase(lease);
     assert!(
