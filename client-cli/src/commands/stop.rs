@@ -58,8 +58,13 @@ fn show(context: &Context, now: &Held, has_stopped: bool) -> Result<(), Failure>
     let until = view
         .disk_until
         .map_or_else(String::new, |at| format!(" until {}", clock_time(at)));
+    let how = if has_stopped {
+        "is stopped"
+    } else {
+        "is billed as stopped"
+    };
     printer.done(&format!(
-        "{} is stopped: only its disk of {} is billed, {}/day, kept{until}",
+        "{} {how}: only its disk of {} is billed, {}/day, kept{until}",
         view.name,
         view.disk,
         disk_per_day(view)

@@ -22,11 +22,18 @@ pub(crate) async fn run(context: &Context, arguments: &WaitArgs) -> Result<Exit,
     let limit = Duration::from_secs(arguments.timeout.0);
     let Ok(now) = tokio::time::timeout(limit, following).await else {
         let name = &held.view.name;
-        let what = format!(
-            "{name} is {} after {}",
-            phase_in_words(&last),
-            arguments.timeout
-        );
+        let what = match (arguments.until, &last) {
+            // The broker's word is there; the host's is not.
+            (WaitFor::Stopped, Phase::Paused(_)) => format!(
+                "the host of {name} has not said within {} that it has stopped; it is not billed for running",
+                arguments.timeout
+            ),
+            _ => format!(
+                "{name} is {} after {}",
+                phase_in_words(&last),
+                arguments.timeout
+            ),
+        };
         return Err(Failure::new(Code::TimedOut, what).help(format!("feira show {name}")));
     };
     let now = now?;
