@@ -9,7 +9,7 @@ use backon::{ExponentialBuilder, Retryable};
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use protocol::message::{self, BrokerReply, BrokerRequest};
-use protocol::net::{Multiaddr, Node, RequestError};
+use protocol::net::{Multiaddr, Node, PeerRefusal, RequestError};
 use protocol::units::Millis;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -119,6 +119,9 @@ async fn greet_once(node: &Node, broker: &BrokerAddresses) -> Result<Broker, Tri
             RequestError::ConnectionClosed | RequestError::Unreachable => {
                 Trial::HungUp(silent(MANY.to_owned()))
             }
+            RequestError::Busy {
+                reason: reason @ PeerRefusal::TooManyConnections,
+            } => Trial::HungUp(silent(reason.to_string())),
             RequestError::Busy { .. }
             | RequestError::Malformed { .. }
             | RequestError::NodeStopped

@@ -4,7 +4,9 @@
 use crate::brokers::{three, with};
 use crate::market::{Broker, Script};
 use crate::program::Home;
+use protocol::net::{Identity, Node, NodeConfig};
 use std::error::Error;
+use std::time::Duration;
 
 type Test = Result<(), Box<dyn Error>>;
 
@@ -147,5 +149,35 @@ fn a_broker_that_hangs_up_is_called_again() -> Test {
     let address = hanging_up(&broker.address, usize::MAX)?;
     let ran = home.run(&["ls", "--broker", &address])?;
     assert_eq!(ran.code, Some(8), "{ran:?}");
+    Ok(())
+}
+
+#[test]
+fn too_many_programs_of_one_key_are_told_that_they_are() -> Test {
+    let (home, broker) = (Home::with_key()?, Broker::start(1, three())?);
+    let identity = Identity::load(&home.path("data/feira/keys/default"))?;
+    let address = protocol::net::parse_address(&broker.address)?;
+    let peer = protocol::net::peer_of_address(&address)?;
+    let runtime = tokio::runtime::Runtime::new()?;
+    // As many as a broker serves at once.
+    let mut programs = Vec::new();
+    for _ in 0..32 {
+        let (node, events) = runtime.block_on(Node::start(&identity, NodeConfig::renter()))?;
+        let connecting = node.connect(peer, vec![address.clone()], Duration::from_secs(10));
+        runtime.block_on(connecting)?;
+        programs.push((node, events));
+    }
+    let ran = home.run(&["ls", "--broker", &broker.address])?;
+    assert_eq!(ran.code, Some(8), "{ran:?}");
+    assert!(
+        ran.errors
+            .contains("too many connections of this key at once; try again"),
+        "{ran:?}"
+    );
+    if let Some((node, _)) = programs.pop() {
+        runtime.block_on(node.shutdown(Duration::from_secs(1)));
+    }
+    let ran = home.run(&["ls", "--broker", &broker.address])?;
+    assert_eq!(ran.code, Some(0), "{ran:?}");
     Ok(())
 }
