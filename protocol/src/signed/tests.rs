@@ -27,7 +27,10 @@ fn envelope() -> Envelope {
 }
 
 fn signed() -> Signed<Pay> {
-    Signed::sign(Pay(5), &SigningKey::from_bytes(&[1; 32]), envelope()).unwrap().signed().clone()
+    Signed::sign(Pay(5), &SigningKey::from_bytes(&[1; 32]), envelope())
+        .unwrap()
+        .signed()
+        .clone()
 }
 
 #[test]
@@ -38,8 +41,11 @@ fn an_honest_statement_verifies() {
 #[test]
 fn the_same_bytes_as_another_type_do_not() {
     let pay = signed();
-    let refund: Signed<Refund> =
-        Signed { payload: pay.payload, signature: pay.signature, statement: PhantomData };
+    let refund: Signed<Refund> = Signed {
+        payload: pay.payload,
+        signature: pay.signature,
+        statement: PhantomData,
+    };
     assert_eq!(refund.verify(), Err(SignatureError::Signature));
 }
 
@@ -49,7 +55,10 @@ fn every_flipped_byte_is_noticed() {
     for index in 0..honest.payload.len() {
         let mut bytes = honest.payload.to_vec();
         bytes[index] ^= 1;
-        let forged: Signed<Pay> = Signed { payload: Blob::new(bytes).unwrap(), ..honest.clone() };
+        let forged: Signed<Pay> = Signed {
+            payload: Blob::new(bytes).unwrap(),
+            ..honest.clone()
+        };
         assert!(forged.verify().is_err(), "byte {index}");
     }
 }
@@ -63,7 +72,10 @@ fn a_key_of_small_order_signs_nothing() {
     bytes[2..34].copy_from_slice(&identity);
     let forged: Signed<Pay> = Signed {
         payload: Blob::new(bytes).unwrap(),
-        signature: SignatureBytes { r: identity, s: [0; 32] },
+        signature: SignatureBytes {
+            r: identity,
+            s: [0; 32],
+        },
         statement: PhantomData,
     };
     assert_eq!(forged.verify(), Err(SignatureError::WeakKey));
@@ -84,10 +96,15 @@ fn audience_and_time_are_held() {
         signed().verify_fresh(ME, Timestamp(NOW.0 - 30_001)),
         Err(SignatureError::FromTheFuture { ahead_ms: 30_001 })
     );
-    let long = Envelope { validity: Seconds(301), ..envelope() };
+    let long = Envelope {
+        validity: Seconds(301),
+        ..envelope()
+    };
     let long = Signed::sign(Pay(1), &SigningKey::from_bytes(&[1; 32]), long).unwrap();
     assert_eq!(
         long.signed().verify_fresh(ME, NOW),
-        Err(SignatureError::ValidTooLong { validity_ms: 301_000 })
+        Err(SignatureError::ValidTooLong {
+            validity_ms: 301_000
+        })
     );
 }
