@@ -346,11 +346,14 @@ impl Desk {
             .market
             .lease(id)
             .filter(|lease| !lease.state.is_closed());
-        let Some(journalled) = lease.map(|lease| lease.meter) else {
+        let Some(lease) = lease else {
             self.soft.forget(id);
             return;
         };
+        let (journalled, starts) = (lease.meter, lease.state.is_starting());
         let live = self.soft.live_or_new(id, now, journalled);
+        // The progress of one start says nothing about the next.
+        live.progress = live.progress.take().filter(|_| starts);
         if from == MeterFrom::Journal {
             live.meter = journalled;
         }

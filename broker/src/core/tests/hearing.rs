@@ -3,7 +3,7 @@
 use super::lifecycle::lease_in;
 use super::world::{Ask, World, broker_id, host_id};
 use protocol::filter::Filter;
-use protocol::lease::{ContainerState, PauseCause, Phase, Stage, StopReason};
+use protocol::lease::{ContainerState, PauseCause, Phase, Progress, Stage, StopReason};
 use protocol::message::{Rejection, Search};
 use protocol::order::LeaseAction;
 use protocol::units::{Bytes, MicroUsd, Millis, Seconds};
@@ -41,6 +41,24 @@ fn a_stop_of_one_run_says_nothing_about_the_next() {
     world.act(lease, LeaseAction::Stop).unwrap();
     world.handle(late).unwrap();
     assert_eq!(world.view(lease).container, None);
+}
+
+#[test]
+fn the_progress_of_one_start_is_not_shown_in_the_next() {
+    let (mut world, lease) = lease_in("preparing");
+    let progress = Progress {
+        lease,
+        stage: Stage::Starting,
+        done: Bytes(0),
+        total: Bytes(0),
+    };
+    let (now, host) = (world.now, host_id(0));
+    world.desk.progress(now, host, progress.clone()).unwrap();
+    assert_eq!(world.view(lease).progress, Some(progress));
+    world.report(lease, ContainerState::Running, 0).unwrap();
+    world.act(lease, LeaseAction::Stop).unwrap();
+    world.act(lease, LeaseAction::Resume).unwrap();
+    assert_eq!(world.view(lease).progress, None);
 }
 
 #[test]
