@@ -196,7 +196,9 @@ impl Problem {
             | ProblemKind::CommandUnknown
             | ProblemKind::ImageUnusable => Party::Renter,
             ProblemKind::RegistryDown => Party::Market,
-            ProblemKind::EngineFailed | ProblemKind::GpuUnavailable => Party::Host,
+            ProblemKind::EngineFailed | ProblemKind::GpuUnavailable | ProblemKind::HostSilent => {
+                Party::Host
+            }
         }
     }
 }
@@ -222,6 +224,8 @@ pub enum ProblemKind {
     EngineFailed,
     /// The GPU could not be given to the container.
     GpuUnavailable,
+    /// The host did not answer, or not in time.
+    HostSilent,
 }
 
 /// The named stages of a start, in order.

@@ -91,7 +91,7 @@ impl Desk {
         }
         let problem = Problem {
             stage: Stage::Starting,
-            kind: ProblemKind::EngineFailed,
+            kind: ProblemKind::HostSilent,
             detail: Detail::cut("the host did not run it within the time that it promised"),
         };
         self.paused(now, PauseCause::ResumeFailed(problem))
@@ -250,7 +250,7 @@ impl Desk {
 fn not_taken_up() -> Problem {
     Problem {
         stage: Stage::Granting,
-        kind: ProblemKind::EngineFailed,
+        kind: ProblemKind::HostSilent,
         detail: Detail::cut("the host did not answer within the time that it has to accept"),
     }
 }

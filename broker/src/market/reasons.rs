@@ -97,6 +97,7 @@ fn of_problem(problem: &Problem) -> Reason {
         ProblemKind::RegistryDown => "registry_down",
         ProblemKind::EngineFailed => "engine_failed",
         ProblemKind::GpuUnavailable => "gpu_unavailable",
+        ProblemKind::HostSilent => "host_silent",
     };
     Reason::failure(stage, code).saying(&problem.detail)
 }

@@ -204,6 +204,7 @@ pub(crate) fn problem_in_words(problem: &Problem) -> String {
         ProblemKind::RegistryDown => "the registry does not answer the host",
         ProblemKind::EngineFailed => "the container engine failed",
         ProblemKind::GpuUnavailable => "the GPU could not be given to the container",
+        ProblemKind::HostSilent => "the host is silent",
     };
     if problem.detail.is_empty() {
         return format!("{stage}: {kind}");
@@ -235,9 +236,10 @@ fn advice(problem: &Problem) -> &'static str {
             "nothing was billed; leave that variable out of --env"
         }
         ProblemKind::ImageUnusable => "nothing was billed; build the image without that setting",
-        ProblemKind::RegistryDown | ProblemKind::EngineFailed | ProblemKind::GpuUnavailable => {
-            "nothing was billed; try another offer: feira search"
-        }
+        ProblemKind::RegistryDown
+        | ProblemKind::EngineFailed
+        | ProblemKind::GpuUnavailable
+        | ProblemKind::HostSilent => "nothing was billed; try another offer: feira search",
     }
 }
 

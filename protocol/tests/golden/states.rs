@@ -83,6 +83,7 @@ pub(crate) fn problem_kinds() -> Samples<ProblemKind> {
         RegistryDown => ProblemKind::RegistryDown,
         EngineFailed => ProblemKind::EngineFailed,
         GpuUnavailable => ProblemKind::GpuUnavailable,
+        HostSilent => ProblemKind::HostSilent,
     })
 }
 

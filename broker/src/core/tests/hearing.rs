@@ -3,7 +3,9 @@
 use super::lifecycle::lease_in;
 use super::world::{Ask, World, broker_id, host_id};
 use protocol::filter::Filter;
-use protocol::lease::{ContainerState, PauseCause, Phase, Progress, Stage, StopReason};
+use protocol::lease::{
+    ContainerState, PauseCause, Phase, ProblemKind, Progress, Stage, StopReason,
+};
 use protocol::message::{Rejection, Search};
 use protocol::order::LeaseAction;
 use protocol::units::{Bytes, MicroUsd, Millis, Seconds};
@@ -86,7 +88,8 @@ fn a_resume_that_the_host_does_not_take_up_is_a_stop_again_and_its_money_is_free
     let Phase::Paused(PauseCause::ResumeFailed(problem)) = view.phase else {
         panic!("{:?}", view.phase)
     };
-    assert_eq!(problem.stage, Stage::Granting);
+    let (stage, kind) = (Stage::Granting, ProblemKind::HostSilent);
+    assert_eq!((problem.stage, problem.kind), (stage, kind));
     assert_eq!(
         problem.detail.as_str(),
         "the host did not answer within the time that it has to accept"
