@@ -233,6 +233,8 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
                 else => return Ok(()),
             }
             self.talk_if_due().await?;
+            // One announcement a broker is under way at a time: the last one may have had to wait.
+            self.announce_if_due();
         }
     }
 }

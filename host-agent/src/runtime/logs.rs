@@ -217,11 +217,13 @@ async fn last_lines(mut records: LogRecords, lines: u32) -> Result<LogRecords, R
     let mut kept: VecDeque<LogRecord> = VecDeque::new();
     let mut whole = 0_u32;
     while let Some(record) = records.next().await? {
-        whole += u32::from(record.text.ends_with(b"\n"));
+        let ended = record.text.ends_with(b"\n");
+        whole += u32::from(ended);
         kept.push_back(record);
-        while whole > lines {
-            let gone = kept.pop_front();
-            whole -= u32::from(gone.is_some_and(|record| record.text.ends_with(b"\n")));
+        // A line that has not ended yet is one as well.
+        while whole + u32::from(!ended) > lines {
+            let Some(gone) = kept.pop_front() else { break };
+            whole -= u32::from(gone.text.ends_with(b"\n"));
         }
     }
     Ok(LogRecords::new(futures::stream::iter(
@@ -319,12 +321,16 @@ mod tests {
         })
         .await;
         assert_eq!(late, written()[1..]);
-        let last = saved_and_read(LogQuery {
-            tail: Some(1),
-            ..LogQuery::default()
-        })
-        .await;
-        assert_eq!(last, written()[2..]);
+        // The line without an end is a line; the two halves before it are one.
+        for (lines, from) in [(0, 5), (1, 4), (2, 2), (3, 1), (9, 0)] {
+            let tail = Some(lines);
+            let query = LogQuery {
+                tail,
+                ..LogQuery::default()
+            };
+            let last = saved_and_read(query).await;
+            assert_eq!(last, written()[from..], "{lines} lines");
+        }
     }
 
     #[test]

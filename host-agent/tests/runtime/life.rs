@@ -325,7 +325,7 @@ async fn a_paused_container_is_seen_as_paused_and_goes_on_when_it_is_started() {
     let Some(bench) = bench().await else { return };
     let spec = bench.started("feira-demo", &["sleep", "60"]).await;
     let name = format!("feira-{}", spec.lease);
-    let docker = bollard::Docker::connect_with_unix_defaults().unwrap();
+    let docker = bollard::Docker::connect_with_socket_defaults().unwrap();
     docker.pause_container(&name).await.unwrap();
     let RunState::Paused { since } = state(&bench, spec.lease).await else {
         panic!("it is not paused")
