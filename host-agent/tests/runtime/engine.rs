@@ -29,7 +29,17 @@ pub(crate) struct Bench {
 
 /// The engine, or nothing where there is none and the test may be skipped.
 pub(crate) async fn bench() -> Option<Bench> {
-    bench_at(Path::new(DEFAULT_SOCKET)).await
+    bench_at(&engine_socket()).await
+}
+
+/// The socket of the machine's engine: where `DOCKER_HOST` says, or where engines usually are.
+pub(crate) fn engine_socket() -> PathBuf {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "tests are told by scripts where the engine is"
+    )]
+    let host = std::env::var("DOCKER_HOST").unwrap_or_default();
+    PathBuf::from(host.strip_prefix("unix://").unwrap_or(DEFAULT_SOCKET))
 }
 
 pub(crate) async fn bench_at(socket: &Path) -> Option<Bench> {

@@ -101,7 +101,7 @@ async fn a_new_agent_finds_its_containers_and_no_others() {
     };
     let theirs = other.created("feira-demo", &[]).await;
 
-    let agent = DockerRuntime::connect("/var/run/docker.sock".as_ref(), bench.host)
+    let agent = DockerRuntime::connect(&bench.socket, bench.host)
         .await
         .unwrap();
     let found = agent.containers().await.unwrap();

@@ -7,13 +7,13 @@ use std::time::Duration;
 use bollard::query_parameters::ImportImageOptionsBuilder;
 use bollard::{API_DEFAULT_VERSION, Docker};
 use futures::{StreamExt, TryStreamExt};
-use host_agent::runtime::docker::{DEFAULT_SOCKET, DockerRuntime, LateDocker};
+use host_agent::runtime::docker::{DockerRuntime, LateDocker};
 use host_agent::runtime::{
     ContainerEvent, EventWatch, PulledImage, RunState, Runtime, RuntimeError,
 };
 use protocol::ids::HostId;
 
-use crate::engine::{bench, bench_at, bench_of, spec};
+use crate::engine::{bench, bench_at, bench_of, engine_socket, spec};
 
 /// Below `/tmp` itself: the engine puts sockets deep below this, and their paths end at 108 bytes.
 struct Engine {
@@ -164,7 +164,7 @@ async fn an_engine_that_comes_after_the_agent_is_used_when_it_is_there() {
     );
     let error = late.facts().await.unwrap_err();
     assert!(matches!(error, RuntimeError::Unreachable { .. }), "{error}");
-    std::os::unix::fs::symlink(DEFAULT_SOCKET, &socket).unwrap();
+    std::os::unix::fs::symlink(engine_socket(), &socket).unwrap();
     loop {
         match watch.next().await {
             Some(ContainerEvent::EngineLost { .. }) => {}
@@ -188,7 +188,7 @@ async fn a_lost_journal_is_not_taken_for_a_new_one_while_containers_are_there() 
     let made = feira_host(&["init", "--json"]);
     let made: serde_json::Value = serde_json::from_slice(&made.stdout).unwrap();
     let host: HostId = made["host"].as_str().unwrap().parse().unwrap();
-    let Some(bench) = bench_of(DEFAULT_SOCKET.as_ref(), host).await else {
+    let Some(bench) = bench_of(&engine_socket(), host).await else {
         return;
     };
     let spec = bench.created("feira-demo", &[]).await;
