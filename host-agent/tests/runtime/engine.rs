@@ -24,7 +24,7 @@ pub(crate) const MIB: u64 = 1 << 20;
 pub(crate) struct Bench {
     pub(crate) runtime: DockerRuntime,
     pub(crate) host: HostId,
-    socket: PathBuf,
+    pub(crate) socket: PathBuf,
 }
 
 /// The engine, or nothing where there is none and the test may be skipped.
