@@ -7,6 +7,7 @@
 
 use std::path::{Path, PathBuf};
 
+use bollard::{API_DEFAULT_VERSION, Docker};
 use host_agent::runtime::docker::{DEFAULT_SOCKET, DockerRuntime};
 use host_agent::runtime::{ContainerSpec, PulledImage, Runtime};
 use protocol::bounded::{List, Text};
@@ -46,6 +47,11 @@ pub(crate) async fn bench_at(socket: &Path) -> Option<Bench> {
     bench_of(socket, HostId::from_bytes(rand::random())).await
 }
 
+/// The engine's own interface.
+pub(crate) fn engine_at(socket: &Path) -> Docker {
+    Docker::connect_with_unix(&socket.display().to_string(), 60, API_DEFAULT_VERSION).unwrap()
+}
+
 /// The same for a host that is there already.
 pub(crate) async fn bench_of(socket: &Path, host: HostId) -> Option<Bench> {
     match DockerRuntime::connect(socket, host).await {
@@ -66,6 +72,11 @@ pub(crate) async fn bench_of(socket: &Path, host: HostId) -> Option<Bench> {
 }
 
 impl Bench {
+    /// The engine behind the agent's back.
+    pub(crate) fn docker(&self) -> Docker {
+        engine_at(&self.socket)
+    }
+
     /// One of the test images, by digest, in the engine.
     pub(crate) async fn image(&self, name: &str) -> (PinnedImage, PulledImage) {
         let image = pinned(name).await;

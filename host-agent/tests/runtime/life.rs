@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use crate::engine::{Bench, MIB, bench, spec};
-use bollard::Docker;
 use bollard::query_parameters::InspectContainerOptions;
 use host_agent::runtime::docker::DockerRuntime;
 use host_agent::runtime::sandbox::container_name;
@@ -138,7 +137,7 @@ async fn a_bridge_is_the_leases_own_and_goes_with_it() {
     spec.network = ContainerNetwork::Bridge;
     bench.runtime.create(&spec, &pulled).await.unwrap();
     bench.runtime.start(spec.lease).await.unwrap();
-    let docker = Docker::connect_with_socket_defaults().unwrap();
+    let docker = bench.docker();
     let name = container_name(spec.lease);
     let network = docker.inspect_network(
         &name,
@@ -158,7 +157,7 @@ async fn a_bridge_is_the_leases_own_and_goes_with_it() {
 async fn a_volume_of_the_image_is_covered_and_nothing_is_left() {
     let Some(bench) = bench().await else { return };
     let spec = bench.started("feira-volume", &[]).await;
-    let docker = Docker::connect_with_socket_defaults().unwrap();
+    let docker = bench.docker();
     let name = container_name(spec.lease);
     let found = docker
         .inspect_container(&name, None::<InspectContainerOptions>)
@@ -325,7 +324,7 @@ async fn a_paused_container_is_seen_as_paused_and_goes_on_when_it_is_started() {
     let Some(bench) = bench().await else { return };
     let spec = bench.started("feira-demo", &["sleep", "60"]).await;
     let name = format!("feira-{}", spec.lease);
-    let docker = bollard::Docker::connect_with_socket_defaults().unwrap();
+    let docker = bench.docker();
     docker.pause_container(&name).await.unwrap();
     let RunState::Paused { since } = state(&bench, spec.lease).await else {
         panic!("it is not paused")

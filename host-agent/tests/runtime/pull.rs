@@ -53,7 +53,7 @@ async fn an_image_and_an_index_arrive_with_their_settings() {
 async fn two_pulls_at_once_both_arrive_and_progress_only_grows() {
     let Some(bench) = bench().await else { return };
     let image = pinned("feira-big").await;
-    let docker = bollard::Docker::connect_with_socket_defaults().unwrap();
+    let docker = bench.docker();
     let remove = bollard::query_parameters::RemoveImageOptionsBuilder::default()
         .force(true)
         .build();

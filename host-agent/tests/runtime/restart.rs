@@ -13,7 +13,7 @@ use host_agent::runtime::{
 };
 use protocol::ids::HostId;
 
-use crate::engine::{bench, bench_at, bench_of, engine_socket, spec};
+use crate::engine::{bench, bench_at, bench_of, engine_at, engine_socket, spec};
 
 /// Below `/tmp` itself: the engine puts sockets deep below this, and their paths end at 108 bytes.
 struct Engine {
@@ -80,7 +80,7 @@ fn spawn(folder: &Path) -> Option<Child> {
 
 /// An image by hand from one engine to another, which reaches no registry.
 async fn hand_over(image: &PulledImage, to: &Path) {
-    let first = Docker::connect_with_socket_defaults().unwrap();
+    let first = engine_at(&engine_socket());
     let second = Docker::connect_with_unix(&to.display().to_string(), 60, API_DEFAULT_VERSION)
         .unwrap()
         .negotiate_version()

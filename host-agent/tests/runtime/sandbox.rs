@@ -1,7 +1,6 @@
 //! What a container can do and see, from inside and as the engine says it.
 
 use crate::engine::{Bench, bench};
-use bollard::Docker;
 use bollard::query_parameters::InspectContainerOptions;
 use host_agent::runtime::Runtime;
 use host_agent::runtime::exec::{ExecSpec, Piece};
@@ -110,7 +109,7 @@ async fn mounts_network_and_variables_are_the_hosts() {
 async fn the_engine_has_the_body_as_it_was_sent() {
     let Some(bench) = bench().await else { return };
     let spec = bench.created("feira-demo", &[]).await;
-    let docker = Docker::connect_with_socket_defaults().unwrap();
+    let docker = bench.docker();
     let name = container_name(spec.lease);
     let found = docker
         .inspect_container(&name, None::<InspectContainerOptions>)
