@@ -193,6 +193,16 @@ impl Engine {
         });
     }
 
+    /// Its containers, running or not.
+    fn containers(&self) -> Vec<String> {
+        let mut list = Command::new("docker");
+        list.arg("-H")
+            .arg(format!("unix://{}", self.socket().display()))
+            .args(["ps", "-aq"]);
+        let said = run_within(&mut list, SOON);
+        said.out.lines().map(str::to_owned).collect()
+    }
+
     fn down(&mut self) {
         if let Some(mut child) = self.child.take() {
             signal(child.id(), "TERM");
@@ -203,12 +213,8 @@ impl Engine {
 
 impl Drop for Engine {
     fn drop(&mut self) {
-        let mut list = Command::new("docker");
-        list.arg("-H")
-            .arg(format!("unix://{}", self.socket().display()))
-            .args(["ps", "-aq"]);
-        for container in run_within(&mut list, SOON).out.lines() {
-            docker(&self.socket(), &["rm", "-f", container]);
+        for container in self.containers() {
+            docker(&self.socket(), &["rm", "-f", &container]);
         }
         self.down();
     }
@@ -259,6 +265,34 @@ fn the_engine_is_restarted_under_a_lease() {
     assert_eq!(said.out, "alive\n");
     let _ = market.renter.feira(&["end", "under", "--yes"]).ok();
     market.broker.check_ledger();
+}
+
+#[test]
+fn the_engine_is_restarted_while_a_lease_starts_stops_and_ends() {
+    let mut engine = Engine::start();
+    let market = Market::on(Stage::on_engine(&engine.socket()), &[]);
+    for command in ["rent", "stop", "end"] {
+        let name = format!("amid-{command}");
+        market.renter.wait_for_offers(1);
+        let mut child = if command == "rent" {
+            market.start_rent(&name)
+        } else {
+            let _ = market.renter.rent(&name, &[]).ok();
+            let arguments = [command, name.as_str(), "--yes"];
+            market.begin(&arguments[..if command == "end" { 3 } else { 2 }])
+        };
+        std::thread::sleep(Duration::from_millis(60));
+        engine.down();
+        engine.up();
+        child.wait().unwrap();
+        // Whatever became of it, it can be ended, and nothing is left.
+        let said = market.renter.feira(&["end", &name, "--yes"]);
+        assert!([0, 1, 3, 7].contains(&said.code), "{said}");
+        wait_for("the engine to be empty", SOON, || {
+            engine.containers().is_empty().then_some(())
+        });
+        market.check_money(command);
+    }
 }
 
 #[test]
