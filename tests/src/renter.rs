@@ -43,7 +43,8 @@ impl Renter {
     /// When that takes too long.
     #[track_caller]
     pub fn wait_for_offers(&self, count: usize) {
-        wait_for(&format!("{count} offers"), READY, || {
+        // A host that lost its broker waits between its tries to reach it again.
+        wait_for(&format!("{count} offers"), READY * 3, || {
             let said = self.feira(&["search", "--json"]);
             let found = (said.code == 0).then(|| said.json()["items"].as_array().map(Vec::len));
             (found.flatten()? == count).then_some(())
