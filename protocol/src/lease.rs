@@ -1,15 +1,17 @@
 //! A lease: its phases, what each side signs about it, and how its end is put down to somebody.
 //!
 //! ```text
-//!            ┌────────── refused, timed out, no money ──────────┐
-//! Offered ─▶ Accepted ─▶ Preparing ─▶ Running ⇄ Paused          │
-//!    │           │            │          │  ▲      │            ▼
-//!    └───────────┴────────────┴──────────┴──┴──────┴──────▶ Closing ─▶ Closed
-//!                                        host lost ⇄ Suspect (not billed)
+//! Resting ─▶ Clearing ─┐
+//!     │          │     ▼    refused, timed out, no money
+//!     │          │  Offered ─▶ Accepted ─▶ Preparing ─▶ Running ─▶ Noticed ─▶ Paused
+//!     │          │     │           │            │          │  ▲       │        │  │
+//!     ▼          ▼     ▼           ▼            ▼          ▼  │       ▼        ▼  └─▶ Clearing, Preparing
+//!     └──────────┴─────┴───────────┴────────────┴──────────┴──┼───────┴────────┴──▶ Closing ─▶ Closed
+//!                                              host lost ⇄ Suspect (not billed)
 //! ```
 //!
-//! The broker owns the phase. Compute is billed in `Running` alone, storage in `Running` and `Paused`,
-//! nothing in any other phase. In `Closing` the money is settled and the host has still to say that the
+//! The broker owns the phase. Compute is billed in `Running` and `Noticed` alone, storage there and in
+//! `Paused`, nothing in any other phase. In `Closing` the money is settled and the host has still to say that the
 //! container is gone.
 
 mod statements;
@@ -21,9 +23,9 @@ use crate::ids::{HostId, LeaseId, OfferId, OrderId, RenterId};
 use crate::machine::{GPUS_MAX, Gpu};
 use crate::order::LeaseName;
 use crate::signed::Signed;
-use crate::terms::{ContractKind, Prices};
-use crate::units::{BasisPoints, Bytes, MicroUsd, Millis, Seconds, Timestamp};
-use crate::usage::Amounts;
+use crate::terms::{ContractKind, Prices, Rates};
+use crate::units::{BasisPoints, Bytes, MicroUsd, Millis, PricePerHour, Seconds, Timestamp};
+use crate::usage::{Amounts, Term};
 use serde::{Deserialize, Serialize};
 
 /// Words for people about something that failed: what a registry, an engine or a program said.
@@ -32,6 +34,10 @@ pub type Detail = Text<512>;
 /// Where a lease stands, as both sides see it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Phase {
+    /// A bid that waits for a price, or for a free resource; no host has it.
+    Resting,
+    /// It has a resource as soon as those who are there have gone, which is by then at the latest.
+    Clearing(Timestamp),
     /// The broker matched it; the host has not answered.
     Offered,
     /// The host signed the grant.
@@ -40,6 +46,8 @@ pub enum Phase {
     Preparing,
     /// The host signed that the container runs.
     Running,
+    /// It runs and was told that it has to go; it is stopped then at the latest.
+    Noticed(PauseCause, Timestamp),
     /// The host is not heard; not billed.
     Suspect,
     /// The container does not run, its disk is kept and billed.
@@ -61,10 +69,13 @@ impl Phase {
     #[must_use]
     pub const fn word(&self) -> &'static str {
         match self {
+            Self::Resting => "resting",
+            Self::Clearing(_) => "clearing",
             Self::Offered => "offered",
             Self::Accepted => "accepted",
             Self::Preparing => "preparing",
             Self::Running => "running",
+            Self::Noticed(..) => "noticed",
             Self::Suspect => "unreachable",
             Self::Paused(_) => "stopped",
             Self::Closing(_) => "closing",
@@ -88,6 +99,18 @@ pub enum PauseCause {
     ResumeFailed(Problem),
     /// It wrote more than its disk, and its host stopped it.
     DiskFull,
+    /// Somebody bid more. It resumes by itself when it is the best bid for a free resource.
+    Outbid,
+    /// A lease on demand or for a term took the resource. It resumes by itself, as above.
+    Preempted,
+}
+
+impl PauseCause {
+    /// Whether the market stopped it, and starts it again when there is room.
+    #[must_use]
+    pub const fn resumes_by_itself(&self) -> bool {
+        matches!(self, Self::Outbid | Self::Preempted)
+    }
 }
 
 /// Why a lease ended.
@@ -115,6 +138,14 @@ pub enum EndCause {
     Host(Detail),
     /// The operator of the broker ended it.
     Operator,
+    /// The bid rested until its end, and was never met.
+    BidExpired,
+    /// The prepaid term was over.
+    TermOver,
+    /// The host's promised end date came.
+    OfferEnded,
+    /// The host broke off a prepaid term: away for too long, or withdrawn.
+    HostFailed(Detail),
 }
 
 /// Who caused an end: what reliability is computed from.
@@ -135,7 +166,14 @@ impl EndCause {
     #[must_use]
     pub const fn party(&self) -> Party {
         match self {
-            Self::Renter | Self::Budget | Self::Duration | Self::DiskExpired => Party::Renter,
+            Self::Renter
+            | Self::Budget
+            | Self::Duration
+            | Self::DiskExpired
+            | Self::BidExpired
+            | Self::TermOver => Party::Renter,
+            Self::OfferEnded => Party::Market,
+            Self::HostFailed(_) => Party::Host,
             Self::Refused(reason) => reason.party(),
             Self::NotAccepted | Self::NotStarted | Self::HostLost | Self::Host(_) => Party::Host,
             Self::Failed(problem) => problem.stage_party(),
@@ -272,12 +310,18 @@ pub struct LeaseView {
     pub name: LeaseName,
     /// Whose it is.
     pub renter: RenterId,
-    /// Where it runs.
-    pub host: HostId,
-    /// Of which offer.
-    pub offer: OfferId,
-    /// What kind of contract.
+    /// Where it runs, and of which offer; nowhere while a bid rests.
+    pub place: Option<(HostId, OfferId)>,
+    /// What kind of contract it is now.
     pub kind: ContractKind,
+    /// What is bid for a GPU and hour: the limit of a resting bid, or the bid of an interruptible lease.
+    pub bid: Option<PricePerHour>,
+    /// What would have to be bid for it to run now, where it waits for others' bids.
+    pub to_win: Option<PricePerHour>,
+    /// When a bid that rests stops waiting.
+    pub rests_until: Option<Timestamp>,
+    /// How many GPUs were asked for; 0 for a machine without one.
+    pub gpu_count: u16,
     /// Where it stands.
     pub phase: Phase,
     /// When it entered that phase.
@@ -296,8 +340,12 @@ pub struct LeaseView {
     pub ram: Bytes,
     /// Disk.
     pub disk: Bytes,
-    /// Prices, frozen.
+    /// Prices, of all its GPUs together: frozen but for the bid. Nothing while a bid rests.
     pub prices: Prices,
+    /// The hourly rates so far, by running time.
+    pub rates: Rates,
+    /// The term, if it was prepaid.
+    pub term: Option<Term>,
     /// The broker's part of every charge, frozen.
     pub fee: BasisPoints,
     /// When it was ordered.

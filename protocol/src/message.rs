@@ -12,13 +12,14 @@ use crate::lease::{Goal, Grant, LeaseView, Phase, Progress, Refusal, Report};
 use crate::offer::{OFFERS_MAX, Offer};
 use crate::order::{LeaseCommand, LeaseName, Order};
 use crate::signed::Signed;
-use crate::units::{BasisPoints, Bytes, MicroUsd, Seconds, Timestamp};
+use crate::terms::{ContractKind, Need};
+use crate::units::{BasisPoints, Bytes, MicroUsd, PricePerHour, Seconds, Timestamp};
 use crate::usage::{AccountStatement, Balance, Earnings, Receipt};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 /// Version of all messages here.
-pub const MESSAGE_VERSION: u16 = 1;
+pub const MESSAGE_VERSION: u16 = 2;
 /// Most offers in one answer.
 pub const FOUND_MAX: usize = 64;
 /// Most leases in one answer.
@@ -111,8 +112,10 @@ pub struct Search {
     pub filter: Filter,
     /// What to order by, most important first; then price, age and id.
     pub sort: List<SortKey, 4>,
-    /// Disk to price with.
-    pub disk: Bytes,
+    /// What to price with.
+    pub need: Need,
+    /// Which kind of contract is looked for: what is free for it, and at which price.
+    pub kind: ContractKind,
     /// How many offers to answer with at most.
     pub limit: u16,
 }
@@ -180,8 +183,8 @@ pub struct BrokerInfo {
 /// What a search found.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Found {
-    /// The first of the matching offers, as their hosts signed them.
-    pub offers: List<Signed<Offer>, FOUND_MAX>,
+    /// The first of the matching portions of offers.
+    pub offers: List<FoundOffer, FOUND_MAX>,
     /// How many match in all.
     pub matching: u32,
     /// How many the broker has that can be leased now.
@@ -189,9 +192,25 @@ pub struct Found {
     /// When nothing matched: what each term did.
     pub eliminated: List<Elimination, 32>,
     /// When nothing matched: the offer that fails the fewest terms, cheapest first.
-    pub nearest: Option<Signed<Offer>>,
+    pub nearest: Option<FoundOffer>,
     /// How many more there are that nobody can have now, because a lease has them; whatever was asked for.
     pub rented: u32,
+}
+
+/// A portion of an offer that a search found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FoundOffer {
+    /// The offer, as its host signed it.
+    pub offer: Signed<Offer>,
+    /// How many of its GPUs; 0 for a machine without one.
+    pub gpus: u16,
+    /// What a GPU and hour costs in a lease of the kind that was asked for: the ask, the discounted rate of a
+    /// term of 30 days, or what has to be bid to run now.
+    pub price: PricePerHour,
+    /// Whether somebody would be pushed out for it.
+    pub pushes_out: bool,
+    /// How probable it is, in millionths, that a lease of 24 hours here is carried through.
+    pub reliability: u32,
 }
 
 /// Why a broker refuses.
@@ -290,6 +309,38 @@ pub enum Rejection {
     /// A limit on how much one party may have or ask.
     #[error("{0}")]
     TooMany(Text<128>),
+    /// No offer matches an order for whichever is best.
+    #[error("no offer that matches is free")]
+    NothingMatches,
+    /// A bid below what can win.
+    #[error("{bid} an hour and GPU was bid; at least {needed} is needed: {reason}")]
+    BidTooLow {
+        /// What was bid.
+        bid: PricePerHour,
+        /// What is needed.
+        needed: PricePerHour,
+        /// Why that much.
+        reason: Text<128>,
+    },
+    /// The offer is not sold that way.
+    #[error("the offer is not sold that way: {0}")]
+    NotSold(Text<128>),
+    /// A contract cannot become one of that kind.
+    #[error("a lease that is {from} cannot become {to}: {reason}", from = from.word(), to = to.word())]
+    CannotConvert {
+        /// What it is.
+        from: ContractKind,
+        /// What was asked for.
+        to: ContractKind,
+        /// Why not.
+        reason: Text<128>,
+    },
+    /// A host's own machine.
+    #[error("this machine is your own: the renter's key is its host's")]
+    OwnMachine,
+    /// The host may not take leases.
+    #[error("the broker suspended this host: {0}")]
+    HostSuspended(Text<128>),
     /// The broker is stopping.
     #[error("the broker is shutting down: try again in a moment")]
     ShuttingDown,

@@ -1,10 +1,11 @@
 //! What a renter asks for: an order to rent, and commands about a lease it has.
 
 use crate::bounded::{List, Text};
+use crate::filter::Filter;
 use crate::ids::{Digest, LeaseId, OfferId, OrderId};
 use crate::job::Job;
 use crate::signed::Statement;
-use crate::terms::ContractKind;
+use crate::terms::Deal;
 use crate::units::{Bytes, MicroUsd, PricePerHour, Seconds};
 use serde::{Deserialize, Serialize};
 
@@ -27,24 +28,42 @@ pub fn is_reserved_name(name: &str) -> bool {
     begins_as_id || is_bare_id || name.eq_ignore_ascii_case("verify")
 }
 
-/// An order to rent one offer. The same id with the same body has one effect, however often it is sent.
+/// What an order is for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Target {
+    /// One offer, as the renter saw it.
+    Offer {
+        /// Which.
+        offer: OfferId,
+        /// [`crate::offer::Offer::terms_digest`] of what the renter saw and agreed to.
+        terms: Digest,
+    },
+    /// Whichever offer is best of those that match.
+    Any(Filter),
+}
+
+/// An order to rent. The same id with the same body has one effect, however often it is sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Order {
     /// Chosen by the renter: the idempotency key.
     pub id: OrderId,
     /// What to rent.
-    pub offer: OfferId,
-    /// [`crate::offer::Offer::terms_digest`] of what the renter saw and agreed to.
-    pub terms: Digest,
-    /// How.
-    pub kind: ContractKind,
+    pub target: Target,
+    /// At what price and with what claim.
+    pub deal: Deal,
+    /// How many GPUs; 0 for a machine without one.
+    pub gpus: u16,
+    /// CPU time in thousandths of a core; in proportion to the GPUs when absent.
+    pub cpu_millicores: Option<u32>,
+    /// RAM; in proportion to the GPUs when absent.
+    pub ram: Option<Bytes>,
     /// The lease's name, unique among the renter's open leases.
     pub name: LeaseName,
     /// What to run.
     pub job: Job,
     /// Disk to keep for it.
     pub disk: Bytes,
-    /// Most that an hour may cost, all in; the order is refused above it.
+    /// Most that an hour may cost, all in and for all GPUs together; the order is refused above it.
     pub price_max: PricePerHour,
     /// Most that the lease may cost in all; it ends by itself there.
     pub budget: MicroUsd,
@@ -55,18 +74,22 @@ pub struct Order {
 }
 
 impl Statement for Order {
-    const TYPE: &'static str = "order/v1";
+    const TYPE: &'static str = "order/v2";
 }
 
 /// What a renter can do with a lease.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LeaseAction {
     /// Free the resource, keep the disk.
     Stop,
     /// Start again from the kept disk, on the same host.
     Resume,
-    /// End it and delete the disk.
+    /// End it and delete the disk. A bid that rests is withdrawn, a term that was prepaid is cancelled.
     End,
+    /// Pay this much for each GPU and hour from now on: of a bid that rests, or an interruptible lease.
+    SetBid(PricePerHour),
+    /// Make it a contract of another kind, on the same resource.
+    Convert(Deal),
 }
 
 /// A renter's command about its lease.
@@ -79,7 +102,7 @@ pub struct LeaseCommand {
 }
 
 impl Statement for LeaseCommand {
-    const TYPE: &'static str = "lease-command/v1";
+    const TYPE: &'static str = "lease-command/v2";
 }
 
 #[cfg(test)]

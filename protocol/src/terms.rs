@@ -4,23 +4,23 @@
 //! what is due now less what was posted. So a charge never exceeds the exact amount, differs from it by
 //! less than one micro-dollar a component, and does not depend on how often it was metered.
 
+mod deal;
+mod rates;
+
+pub use deal::{BID_STEP_MIN, ContractKind, Deal, GRACE_MAX, GRACE_MIN};
+pub use rates::{RATES_MAX, RateStep, Rates, RatesError};
+
 use crate::units::{
     BYTES_PER_GB, BasisPoints, Bytes, MicroUsd, Millis, PricePerGb, PricePerGbMonth, PricePerHour,
-    SECONDS_PER_MONTH, Seconds,
+    SECONDS_PER_MONTH, Seconds, Timestamp,
 };
 use serde::{Deserialize, Serialize};
-
-/// How a resource is contracted. Interruptible and reserved contracts join this list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum ContractKind {
-    /// At the host's price until either a limit or the renter ends it; all terms are frozen.
-    OnDemand,
-}
 
 /// What a host asks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Prices {
-    /// For the share of the machine that the offer sells, while it runs.
+    /// While it runs: in an offer for each GPU (for the machine where there is none), in an award and a
+    /// lease for all of them together.
     pub compute: PricePerHour,
     /// For the disk, while it exists.
     pub storage: PricePerGbMonth,
@@ -40,11 +40,47 @@ impl Prices {
             && self.download.is_sane()
     }
 
-    /// What an hour costs all in, with `disk` and without traffic.
+    /// The prices of `gpus` GPUs together; those of the machine when there is none.
     #[must_use]
-    pub fn all_in_hour(&self, disk: Bytes) -> MicroUsd {
+    pub const fn of_gpus(&self, gpus: u16) -> Self {
+        let times = if gpus == 0 { 1 } else { gpus as u64 };
+        Self {
+            compute: PricePerHour(self.compute.0.saturating_mul(times)),
+            ..*self
+        }
+    }
+
+    /// What an hour costs all in, with the disk and the traffic of `need`.
+    #[must_use]
+    pub fn all_in_hour(&self, need: Need) -> MicroUsd {
         let hour = Seconds(3600).millis();
-        compute_due(self.compute, hour).saturating_add(storage_due(self.storage, disk, hour))
+        compute_due(self.compute, hour)
+            .saturating_add(storage_due(self.storage, need.disk, hour))
+            .saturating_add(traffic_due(self.upload, need.upload))
+            .saturating_add(traffic_due(self.download, need.download))
+    }
+}
+
+/// What a lease would use beside its GPUs: what all-in prices are worked out with.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Need {
+    /// Disk that is kept.
+    pub disk: Bytes,
+    /// Bytes that leave the container in an hour.
+    pub upload: Bytes,
+    /// Bytes that reach it in an hour.
+    pub download: Bytes,
+}
+
+impl Need {
+    /// A disk, and no traffic.
+    #[must_use]
+    pub const fn disk(disk: Bytes) -> Self {
+        Self {
+            disk,
+            upload: Bytes(0),
+            download: Bytes(0),
+        }
     }
 }
 
@@ -53,12 +89,27 @@ impl Prices {
 pub struct Limits {
     /// From the broker's match to the container running; later, the lease is lost.
     pub start_within: Seconds,
+    /// Shortest lease that may be asked for; nothing when it is zero.
+    pub duration_min: Seconds,
     /// Longest lease, if there is one.
     pub duration_max: Option<Seconds>,
+    /// Until when the host promises to be there, if it promises: leases end there.
+    pub until: Option<Timestamp>,
     /// From SIGTERM to SIGKILL when a lease stops.
     pub stop_grace: Seconds,
-    /// Largest disk of one lease.
+    /// From the notice that an interruptible lease has to go to SIGKILL: [`GRACE_MIN`] to [`GRACE_MAX`].
+    pub notice: Seconds,
+    /// Largest disk of all leases of the offer together.
     pub disk_max: Bytes,
+}
+
+/// What a host sells beside leases on demand.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sales {
+    /// The lowest interruptible bid for a GPU and hour; absent when nothing is sold so.
+    pub floor: Option<PricePerHour>,
+    /// The largest discount for a prepaid term; absent when none is sold.
+    pub discount_max: Option<BasisPoints>,
 }
 
 /// What is due for running `elapsed` at `price`: `floor(price × s / 3600)`, to the millisecond.

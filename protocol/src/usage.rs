@@ -6,7 +6,7 @@ use crate::job::PinnedImage;
 use crate::lease::{EndCause, Meters};
 use crate::order::LeaseName;
 use crate::signed::Statement;
-use crate::terms::{ContractKind, Prices, compute_due, fee_of, storage_due, traffic_due};
+use crate::terms::{ContractKind, Prices, Rates, fee_of, storage_due, traffic_due};
 use crate::units::{BasisPoints, Bytes, MicroUsd, Millis, Timestamp};
 use serde::{Deserialize, Serialize};
 
@@ -47,11 +47,35 @@ pub struct Usage {
     pub downloaded: Bytes,
 }
 
-/// What `usage` costs at `prices` with `disk`: each component rounded down, cumulatively.
+/// A prepaid term: its compute is paid in advance and earned as time passes; disk and traffic are charged
+/// as they are used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Term {
+    /// How long.
+    pub days: u16,
+    /// What was prepaid.
+    pub prepaid: MicroUsd,
+    /// The discount that was given on it.
+    pub discount: BasisPoints,
+    /// When it began: the first moment of running; none before.
+    pub begins: Option<Timestamp>,
+    /// How long the host was away of it: not earned.
+    pub down: Millis,
+    /// What the host earned of it so far, the broker's part included.
+    pub earned: MicroUsd,
+    /// What the renter got back of it, and what was kept of the rest as the price of an early cancel.
+    pub refunded: MicroUsd,
+    /// See `refunded`: the host's and the broker's part of a claw-back.
+    pub clawed_back: (MicroUsd, MicroUsd),
+    /// What the renter got of the host's bond.
+    pub from_bond: MicroUsd,
+}
+
+/// What `usage` costs at `prices`, compute at `rates`, with `disk`: each component rounded down, cumulatively.
 #[must_use]
-pub fn amounts_due(prices: &Prices, disk: Bytes, usage: &Usage) -> Amounts {
+pub fn amounts_due(prices: &Prices, rates: &Rates, disk: Bytes, usage: &Usage) -> Amounts {
     Amounts {
-        compute: compute_due(prices.compute, usage.running),
+        compute: rates.due(usage.running),
         storage: storage_due(prices.storage, disk, usage.stored),
         upload: traffic_due(prices.upload, usage.uploaded),
         download: traffic_due(prices.download, usage.downloaded),
@@ -75,10 +99,17 @@ pub struct Receipt {
     pub kind: ContractKind,
     /// What ran.
     pub image: PinnedImage,
+    /// How many GPUs; 0 for a machine without one.
+    pub gpus: u16,
     /// Disk kept.
     pub disk: Bytes,
-    /// Prices, frozen at the order.
+    /// Prices of all GPUs together, frozen at the order but for a bid.
     pub prices: Prices,
+    /// The hourly rates, by running time. A stretch that was waived has the rate 0; so has all of a prepaid
+    /// term.
+    pub rates: Rates,
+    /// The prepaid term, if there is one.
+    pub term: Option<Term>,
     /// When it was ordered.
     pub ordered_at: Timestamp,
     /// When it first ran.
@@ -110,7 +141,7 @@ pub struct Receipt {
 }
 
 impl Statement for Receipt {
-    const TYPE: &'static str = "receipt/v1";
+    const TYPE: &'static str = "receipt/v2";
 }
 
 /// What a receipt's sums should be and are not.
@@ -154,7 +185,7 @@ impl Receipt {
     /// # Errors
     /// The first sum that is wrong.
     pub fn check(&self) -> Result<(), ReceiptError> {
-        let due = amounts_due(&self.prices, self.disk, &self.usage);
+        let due = amounts_due(&self.prices, &self.rates, self.disk, &self.usage);
         let components = [
             (
                 "compute",
@@ -223,8 +254,10 @@ impl Receipt {
 pub struct Balance {
     /// Free to spend.
     pub available: MicroUsd,
-    /// Held for open leases.
+    /// Held for open leases and resting bids.
     pub held: MicroUsd,
+    /// Prepaid for terms, and not used up.
+    pub prepaid: MicroUsd,
     /// Spent in all so far.
     pub spent: MicroUsd,
     /// What the open leases cost an hour now.
@@ -238,6 +271,10 @@ pub struct Earnings {
     pub pending: MicroUsd,
     /// Free to pay out.
     pub available: MicroUsd,
+    /// Paid out so far.
+    pub paid_out: MicroUsd,
+    /// Its bond, which stands for refunds.
+    pub bond: MicroUsd,
     /// The broker's fees on it.
     pub fees: MicroUsd,
     /// Leases that ran.

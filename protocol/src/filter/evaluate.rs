@@ -7,14 +7,14 @@ use super::facts::{Fact, Facts, spaced};
 use super::field::{Field, Kind};
 use super::model::ModelName;
 use super::{Comparison, Direction, Filter, SortKey, TERMS_MAX, Term, Test, Value};
-use crate::units::Bytes;
+use crate::terms::Need;
 use std::cmp::Ordering;
 
 /// A filter made ready to be held against many offers.
 #[derive(Debug, Clone)]
 pub struct Prepared {
     terms: Vec<PreparedTerm>,
-    disk: Bytes,
+    need: Need,
 }
 
 #[derive(Debug, Clone)]
@@ -69,12 +69,12 @@ impl Failed {
 }
 
 impl Filter {
-    /// The filter, ready for use, with `disk` to price with.
+    /// The filter, ready for use, with `need` to price with.
     #[must_use]
-    pub fn prepare(&self, disk: Bytes) -> Prepared {
+    pub fn prepare(&self, need: Need) -> Prepared {
         Prepared {
             terms: self.terms.iter().map(PreparedTerm::of).collect(),
-            disk,
+            need,
         }
     }
 }
@@ -83,7 +83,7 @@ impl Prepared {
     /// Whether an offer meets every term.
     #[must_use]
     pub fn matches(&self, facts: &Facts) -> bool {
-        self.terms.iter().all(|term| term.holds(facts, self.disk))
+        self.terms.iter().all(|term| term.holds(facts, self.need))
     }
 
     /// The terms that an offer fails.
@@ -91,7 +91,7 @@ impl Prepared {
     pub fn failed(&self, facts: &Facts) -> Failed {
         let mut failed = 0;
         for (index, term) in self.terms.iter().enumerate().take(TERMS_MAX) {
-            failed |= u32::from(!term.holds(facts, self.disk)) << index;
+            failed |= u32::from(!term.holds(facts, self.need)) << index;
         }
         Failed(failed)
     }
@@ -112,8 +112,8 @@ impl PreparedTerm {
         }
     }
 
-    fn holds(&self, facts: &Facts, disk: Bytes) -> bool {
-        let fact = facts.fact(self.field, disk);
+    fn holds(&self, facts: &Facts, need: Need) -> bool {
+        let fact = facts.fact(self.field, need);
         if fact == Fact::Unknown {
             return false;
         }
@@ -170,9 +170,9 @@ impl Wanted {
 
 /// The order of two offers by `keys`, then by rank: never equal for two different offers.
 #[must_use]
-pub fn compare(keys: &[SortKey], disk: Bytes, left: &Facts, right: &Facts) -> Ordering {
+pub fn compare(keys: &[SortKey], need: Need, left: &Facts, right: &Facts) -> Ordering {
     for key in keys {
-        let (a, b) = (left.fact(key.field, disk), right.fact(key.field, disk));
+        let (a, b) = (left.fact(key.field, need), right.fact(key.field, need));
         let order = match key.direction {
             Direction::Descending if a != Fact::Unknown && b != Fact::Unknown => b.cmp(&a),
             Direction::Descending | Direction::Ascending => a.cmp(&b),
@@ -181,5 +181,5 @@ pub fn compare(keys: &[SortKey], disk: Bytes, left: &Facts, right: &Facts) -> Or
             return order;
         }
     }
-    left.rank(disk).cmp(&right.rank(disk))
+    left.rank(need).cmp(&right.rank(need))
 }

@@ -6,20 +6,21 @@ use super::facts::Facts;
 use super::{Elimination, TERMS_MAX};
 use crate::bounded::List;
 use crate::ids::OfferId;
-use crate::units::{Bytes, MicroUsd, Timestamp};
+use crate::terms::Need;
+use crate::units::{MicroUsd, Timestamp};
 
 /// Collects what each offer fails, one pass over any number of offers.
 #[derive(Debug, Clone)]
 pub struct Explanation {
-    disk: Bytes,
+    need: Need,
     eliminations: Vec<Elimination>,
-    nearest: Option<(u32, (MicroUsd, Timestamp, OfferId))>,
+    nearest: Option<(u32, (MicroUsd, Timestamp, OfferId, u16))>,
 }
 
 impl Explanation {
-    /// For a filter of `terms` terms, with `disk` to price with.
+    /// For a filter of `terms` terms, with `need` to price with.
     #[must_use]
-    pub fn new(terms: usize, disk: Bytes) -> Self {
+    pub fn new(terms: usize, need: Need) -> Self {
         let eliminations = (0..terms.min(TERMS_MAX))
             .filter_map(|index| u8::try_from(index).ok())
             .map(|term| Elimination {
@@ -30,7 +31,7 @@ impl Explanation {
             })
             .collect();
         Self {
-            disk,
+            need,
             eliminations,
             nearest: None,
         }
@@ -38,7 +39,7 @@ impl Explanation {
 
     /// Counts an offer that fails these terms.
     pub fn add(&mut self, facts: &Facts, failed: Failed) {
-        let price = facts.price(self.disk);
+        let price = facts.price(self.need);
         for elimination in &mut self.eliminations {
             let index = usize::from(elimination.term);
             if failed.has(index) {
@@ -50,7 +51,7 @@ impl Explanation {
                 elimination.cheapest = Some(cheapest);
             }
         }
-        let distance = (failed.count(), facts.rank(self.disk));
+        let distance = (failed.count(), facts.rank(self.need));
         if self.nearest.is_none_or(|nearest| distance < nearest) {
             self.nearest = Some(distance);
         }
@@ -62,9 +63,9 @@ impl Explanation {
         List::first(self.eliminations.iter().copied())
     }
 
-    /// The offer that fails the fewest terms; of several, the first by rank.
+    /// The offer and the number of its GPUs that fail the fewest terms; of several, the first by rank.
     #[must_use]
-    pub fn nearest(&self) -> Option<OfferId> {
-        self.nearest.map(|(_, (_, _, id))| id)
+    pub fn nearest(&self) -> Option<(OfferId, u16)> {
+        self.nearest.map(|(_, (_, _, id, gpus))| (id, gpus))
     }
 }

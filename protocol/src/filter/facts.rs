@@ -7,8 +7,8 @@ use super::model::{ModelName, gigabytes_as_sold};
 use super::value::{architecture, leading_version};
 use crate::ids::{HostId, OfferId};
 use crate::machine::{ContainerNetwork, Gpu, Machine};
-use crate::offer::{Offer, Share};
-use crate::terms::Prices;
+use crate::offer::Offer;
+use crate::terms::{Need, Prices};
 use crate::units::{Bytes, MicroUsd, Timestamp};
 
 /// What an offer has in every field, worked out once.
@@ -16,6 +16,7 @@ use crate::units::{Bytes, MicroUsd, Timestamp};
 pub struct Facts {
     id: OfferId,
     host: HostId,
+    gpus: u16,
     listed_at: Timestamp,
     prices: Prices,
     gpu: ModelName,
@@ -53,9 +54,9 @@ pub(super) enum Fact<'a> {
 }
 
 impl Facts {
-    /// The facts of `host`'s `offer`.
+    /// The facts of `gpus` GPUs of `host`'s `offer`; 0 for a machine without one.
     #[must_use]
-    pub fn of(host: HostId, offer: &Offer) -> Self {
+    pub fn of(host: HostId, offer: &Offer, gpus: u16) -> Self {
         let Offer { machine, share, .. } = offer;
         // GPUs of one offer may differ; what an offer has is what every one of them has.
         let weakest = |key: fn(&Gpu) -> [u32; 4]| {
@@ -75,12 +76,13 @@ impl Facts {
             id: offer.id,
             host,
             listed_at: offer.listed_at,
-            prices: offer.prices,
+            gpus,
+            prices: offer.prices.of_gpus(gpus),
             gpu: gpu.map_or_else(ModelName::none, |gpu| {
                 ModelName::reported(&gpu.model, gpu.vram)
             }),
             gpu_maker: gpu.map_or("none", |gpu| maker(&gpu.model)),
-            numbers: numbers(offer),
+            numbers: numbers(offer, gpus),
             cuda: weakest(|gpu| [gpu.cuda.0.into(), gpu.cuda.1.into(), 0, 0]),
             driver: share
                 .gpus
@@ -128,20 +130,26 @@ impl Facts {
         self.id
     }
 
-    /// What an hour costs all in, with `disk`.
+    /// How many GPUs of the offer; 0 for a machine without one.
     #[must_use]
-    pub fn price(&self, disk: Bytes) -> MicroUsd {
-        self.prices.all_in_hour(disk)
+    pub const fn gpus(&self) -> u16 {
+        self.gpus
     }
 
-    /// What offers are ranked by where nothing else is asked: price, then age, then id.
+    /// What an hour costs all in, with `need`.
     #[must_use]
-    pub fn rank(&self, disk: Bytes) -> (MicroUsd, Timestamp, OfferId) {
-        (self.price(disk), self.listed_at, self.id)
+    pub fn price(&self, need: Need) -> MicroUsd {
+        self.prices.all_in_hour(need)
     }
 
-    /// What the offer has in one field, priced with `disk`.
-    pub(super) fn fact(&self, field: Field, disk: Bytes) -> Fact<'_> {
+    /// What offers are ranked by where nothing else is asked: price, then age, then id, then size.
+    #[must_use]
+    pub fn rank(&self, need: Need) -> (MicroUsd, Timestamp, OfferId, u16) {
+        (self.price(need), self.listed_at, self.id, self.gpus)
+    }
+
+    /// What the offer has in one field, priced with `need`.
+    pub(super) fn fact(&self, field: Field, need: Need) -> Fact<'_> {
         let version = |known: Option<[u32; 4]>| known.map_or(Fact::Unknown, Fact::Version);
         match field {
             Field::GpuName => Fact::Model(self.gpu.base()),
@@ -152,7 +160,7 @@ impl Facts {
             Field::UbuntuVersion => version(self.ubuntu),
             Field::Kernel => version(self.kernel),
             Field::Engine => version(self.engine),
-            Field::DphTotal => Fact::Number(self.price(disk).0),
+            Field::DphTotal => Fact::Number(self.price(need).0),
             Field::DiskEnforced => Fact::Flag(self.disk_enforced),
             Field::HasAvx => Fact::Flag(self.has_avx),
             Field::Rentable => Fact::Flag(true),
@@ -181,7 +189,12 @@ impl Facts {
             | Field::CpuRam
             | Field::SharedMemory
             | Field::Duration
-            | Field::StartWithin => self
+            | Field::StartWithin
+            | Field::MinBid
+            | Field::DiscountMax
+            | Field::DurationMin
+            | Field::EndDate
+            | Field::Notice => self
                 .numbers
                 .get(field as usize)
                 .copied()
@@ -192,50 +205,63 @@ impl Facts {
 }
 
 /// The numeric facts, each at its field's place.
-fn numbers(offer: &Offer) -> Vec<Option<i64>> {
+fn numbers(offer: &Offer, gpus: u16) -> Vec<Option<i64>> {
     let Offer {
         machine,
         share,
         prices,
+        sales,
         limits,
         ..
     } = offer;
-    let count = |number: usize| i64::try_from(number).ok();
+    let whole = prices.of_gpus(gpus);
+    let (cpu_millicores, ram, shared_memory, disk_max) = offer.proportion(gpus);
     let size = |bytes: Bytes| Some(i64::try_from(bytes.0).unwrap_or(i64::MAX));
     let price = |amount: MicroUsd| Some(amount.0);
     let known = |number: u64| i64::try_from(number).ok().filter(|number| *number > 0);
     let weakest = |key: fn(&Gpu) -> u64| known(share.gpus.iter().map(key).min().unwrap_or(0));
     let sold = |gpu: &Gpu| i64::try_from(gigabytes_as_sold(gpu.vram)).unwrap_or(i64::MAX);
-    let total = share.gpus.iter().map(sold).fold(0, i64::saturating_add);
+    let each = share.gpus.iter().map(sold).min().unwrap_or(0);
     let values = [
-        (Field::NumGpus, count(share.gpus.len())),
-        (
-            Field::GpuRam,
-            Some(share.gpus.iter().map(sold).min().unwrap_or(0)),
-        ),
-        (Field::GpuTotalRam, Some(total)),
-        (Field::GpuFrac, Some(fraction(share, machine))),
+        (Field::NumGpus, Some(gpus.into())),
+        (Field::GpuRam, Some(each)),
+        (Field::GpuTotalRam, Some(each.saturating_mul(gpus.into()))),
+        (Field::GpuFrac, Some(fraction(gpus, machine))),
         (Field::GpuMaxPower, weakest(|gpu| gpu.power_limit_mw.into())),
         (
             Field::PciGeneration,
             weakest(|gpu| gpu.pcie_generation.into()),
         ),
         (Field::PciLanes, weakest(|gpu| gpu.pcie_width.into())),
-        (Field::DphBase, price(prices.compute.amount())),
+        (Field::DphBase, price(whole.compute.amount())),
         (Field::StorageCost, price(prices.storage.amount())),
         (Field::UploadCost, price(prices.upload.amount())),
         (Field::DownloadCost, price(prices.download.amount())),
-        (Field::DiskSpace, size(limits.disk_max)),
+        (Field::DiskSpace, size(disk_max)),
         (Field::CpuCores, Some(machine.cpu_cores.into())),
-        (Field::CpuCoresEffective, Some(share.cpu_millicores.into())),
-        (Field::CpuRam, size(share.ram)),
-        (Field::SharedMemory, size(share.shared_memory)),
+        (Field::CpuCoresEffective, Some(cpu_millicores.into())),
+        (Field::CpuRam, size(ram)),
+        (Field::SharedMemory, size(shared_memory)),
         // No limit is longer than every limit.
         (
             Field::Duration,
             size(Bytes(limits.duration_max.map_or(u64::MAX, |most| most.0))),
         ),
         (Field::StartWithin, size(Bytes(limits.start_within.0))),
+        (
+            Field::MinBid,
+            sales.floor.and_then(|floor| price(floor.amount())),
+        ),
+        (
+            Field::DiscountMax,
+            sales.discount_max.map(|most| i64::from(most.0) * 100),
+        ),
+        (Field::DurationMin, size(Bytes(limits.duration_min.0))),
+        (
+            Field::EndDate,
+            size(Bytes(limits.until.map_or(u64::MAX, |until| until.0 / 1000))),
+        ),
+        (Field::Notice, size(Bytes(limits.notice.0))),
     ];
     let mut numbers = vec![None; super::fields().len()];
     for (field, value) in values {
@@ -246,9 +272,9 @@ fn numbers(offer: &Offer) -> Vec<Option<i64>> {
     numbers
 }
 
-/// Millionths of the machine's GPUs that the share has, rounded down.
-fn fraction(share: &Share, machine: &Machine) -> i64 {
-    let (part, whole) = (share.gpus.len(), machine.gpus.len());
+/// Millionths of the machine's GPUs that are in it, rounded down.
+fn fraction(gpus: u16, machine: &Machine) -> i64 {
+    let (part, whole) = (usize::from(gpus), machine.gpus.len());
     let millionths = (part * 1_000_000).checked_div(whole).unwrap_or(0);
     i64::try_from(millionths).unwrap_or(0)
 }

@@ -52,6 +52,11 @@ pub enum Field {
     HostId,
     Rentable,
     Rented,
+    MinBid,
+    DiscountMax,
+    DurationMin,
+    EndDate,
+    Notice,
 }
 
 /// What kind of values a field has.

@@ -27,7 +27,7 @@ const NETWORKS: Kind = Kind::Choice(&["none", "bridge"]);
 const ARCHITECTURES: Kind = Kind::Choice(&["amd64", "arm64", "other"]);
 
 #[rustfmt::skip]
-pub(super) static FIELDS: [FieldInfo; 38] = [
+pub(super) static FIELDS: [FieldInfo; 43] = [
     entry(Field::GpuName, ("gpu_name", &["gpu"]), Kind::Model, ("name", "model of the GPUs, like RTX_4090; none on a CPU machine")),
     entry(Field::NumGpus, ("num_gpus", &["gpus"]), COUNT, ("GPUs", "GPUs of the offer")),
     entry(Field::GpuRam, ("gpu_ram", &["vram"]), SOLD, ("GB as sold", "memory of each GPU, 24 for a card sold with 24 GB")),
@@ -66,6 +66,11 @@ pub(super) static FIELDS: [FieldInfo; 38] = [
     entry(Field::HostId, ("host_id", &["host", "machine_id"]), Kind::Id("h-"), ("id", "id of the host, or its first characters")),
     entry(Field::Rentable, ("rentable", &[]), Kind::Flag, ("true, false", "true for every offer that is shown: taken ones are not")),
     entry(Field::Rented, ("rented", &[]), Kind::Flag, ("true, false", "false for every offer that is shown")),
+    entry(Field::MinBid, ("min_bid", &["floor"]), DOLLARS, ("$/h", "lowest interruptible bid for a GPU and hour; unknown where nothing is sold so")),
+    entry(Field::DiscountMax, ("discount_max", &["max_discount"]), Kind::Number(Unit::Ratio), ("0 to 1", "largest discount of a prepaid term; unknown where none is sold")),
+    entry(Field::DurationMin, ("duration_min", &["min_duration"]), Kind::Number(Unit::Days), ("days", "shortest lease that the host takes")),
+    entry(Field::EndDate, ("end_date", &["until"]), Kind::Number(Unit::Seconds), ("seconds since 1970", "until when the host promises to be there")),
+    entry(Field::Notice, ("notice", &["grace"]), Kind::Number(Unit::Seconds), ("seconds", "notice that an interruptible lease gets before it is stopped")),
 ];
 
 const fn not_known(
@@ -109,7 +114,7 @@ pub(super) static NOT_KNOWN: [NotKnown; 26] = [
     not_known(&["geolocation", "geolocode", "region", "country"], "offers do not say where a host is yet", None),
     not_known(&["direct_port_count", "static_ip", "public_ipaddr"], "ports are reached through Feira's tunnel, whatever the host's address", Some("network")),
     not_known(&["cluster_id"], "there are no clusters yet", None),
-    not_known(&["min_bid", "is_bid"], "all offers are on demand for now", Some("price")),
+    not_known(&["is_bid"], "the kind of contract is chosen beside the filter (--kind)", Some("min_bid")),
     not_known(&["vms_enabled"], "leases are containers", Some("runtime")),
     not_known(&["logo", "webpage", "gpu_ids", "hostname", "rn", "vericode"], "offers do not carry it", Some("host_id")),
 ];

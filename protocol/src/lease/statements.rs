@@ -4,10 +4,10 @@ use super::{Problem, RefusalReason, Stage};
 use crate::bounded::List;
 use crate::ids::{BootId, Digest, HostId, LeaseId, OfferId, RenterId};
 use crate::machine::GPUS_MAX;
-use crate::offer::ResourceName;
+use crate::offer::{Part, ResourceName};
 use crate::order::Order;
 use crate::signed::{Signed, Statement};
-use crate::terms::Prices;
+use crate::terms::{ContractKind, Prices};
 use crate::units::{BasisPoints, Bytes, Millis, Timestamp};
 use serde::{Deserialize, Serialize};
 
@@ -20,11 +20,15 @@ pub struct Award {
     pub order: Digest,
     /// The offer and the digest of its terms.
     pub offer: (OfferId, Digest),
+    /// What kind of contract.
+    pub kind: ContractKind,
+    /// What of the offer's share the lease has.
+    pub part: Part,
     /// The renter.
     pub renter: RenterId,
     /// The host.
     pub host: HostId,
-    /// The price, frozen.
+    /// The prices of that part; frozen, but for a bid.
     pub prices: Prices,
     /// The broker's part of every charge.
     pub fee: BasisPoints,
@@ -35,7 +39,7 @@ pub struct Award {
 }
 
 impl Statement for Award {
-    const TYPE: &'static str = "award/v1";
+    const TYPE: &'static str = "award/v2";
 }
 
 /// A host's acceptance of a lease: these resources, under these epochs, are this lease's alone. Two grants
@@ -129,6 +133,8 @@ pub enum StopReason {
     ResourceTaken,
     /// It wrote more than its disk, and was stopped for it.
     DiskFull,
+    /// It was given notice, and is stopped.
+    Vacated,
 }
 
 /// Most leases of one broker on one host.
@@ -169,4 +175,18 @@ pub enum Want {
     Stop,
     /// It and its disk are gone.
     End,
+    /// The run goes on for the notice that the offer states: the container is told at once (SIGTERM, and the
+    /// notice file), and stopped when the notice is over. Its disk is kept.
+    Vacate(Vacate),
+}
+
+/// A notice to a container that has to go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Vacate {
+    /// Which run: see [`Want::Run`].
+    pub run: u32,
+    /// When it is stopped, by the broker's clock.
+    pub by: Timestamp,
+    /// Why, in the words of [`super::PauseCause`]: whether a bid or a firm lease took its place.
+    pub outbid: bool,
 }
