@@ -6,6 +6,7 @@
 
 mod deal;
 mod rates;
+pub mod reserved;
 
 pub use deal::{BID_STEP_MIN, ContractKind, Deal, GRACE_MAX, GRACE_MIN};
 pub use rates::{RATES_MAX, RateStep, Rates, RatesError};
