@@ -1,0 +1,64 @@
+//! What is known of the place where a job would run: one portion of one offer, in one kind of contract.
+//!
+//! A fact that nobody measured is absent here and assumed by the sum, which says so.
+
+use super::catalogue::Card;
+use crate::terms::Prices;
+use crate::units::{Bytes, Seconds};
+
+/// A portion of an offer, as far as a job's cost depends on it. Speeds are bytes a second.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Site {
+    /// All its GPUs together for an hour (the bid, where that is what is paid), disk and traffic.
+    pub prices: Prices,
+    /// How many GPUs; 0 on a machine without one, whose work is measured as one GPU's.
+    pub gpus: u16,
+    /// Over how many machines they are spread; 0 counts as one.
+    pub machines: u16,
+    /// What the data sheet says of each GPU.
+    pub card: Option<Card>,
+    /// Pieces of the job's work a second that one GPU was measured to do.
+    pub rate: Option<f64>,
+    /// Operations a second that one GPU was measured to sustain: in place of peak and efficiency.
+    pub sustained_operations: Option<f64>,
+    /// Bytes a second that one GPU's memory was measured to sustain: in place of peak and efficiency.
+    pub sustained_memory: Option<f64>,
+    /// From the match to the container running, in seconds, the image aside.
+    pub boot: Option<f64>,
+    /// Into the machine.
+    pub download: Option<f64>,
+    /// Out of it.
+    pub upload: Option<f64>,
+    /// Of its disk.
+    pub disk: Option<f64>,
+    /// Of the engine that unpacks images.
+    pub unpack: Option<f64>,
+    /// Whether it has the job's image.
+    pub has_image: Option<bool>,
+    /// Failures of one machine an hour.
+    pub hazard: Option<f64>,
+    /// How a lease here is interrupted; absent where it cannot be.
+    pub interruption: Option<Interruption>,
+    /// Longest that a lease may run.
+    pub duration_max: Option<Seconds>,
+    /// Largest disk of a lease, if it is known.
+    pub disk_max: Option<Bytes>,
+}
+
+/// How an interruptible lease is interrupted.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Interruption {
+    /// Times an hour.
+    pub per_hour: Option<f64>,
+    /// From the notice to the end.
+    pub notice: Seconds,
+}
+
+/// Failures an hour of a host that carries a lease of 24 hours through with this probability, in millionths:
+/// the hazard `1/(36 + E)` of a host without faults whose score that is, `(1 − s) / (24 s)`. For one with
+/// faults it differs by a few hundredths from `(1 + F)/(36 + E)`, which only its evidence gives.
+#[must_use]
+pub fn hazard_of(reliability: u32) -> Option<f64> {
+    let score = f64::from(reliability.min(1_000_000)) / 1e6;
+    (score > 0.0).then(|| (1.0 - score) / (24.0 * score))
+}
