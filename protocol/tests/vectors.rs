@@ -2,7 +2,7 @@
 //! money aside. The numbers were worked out elsewhere.
 #![cfg(test)]
 
-use protocol::terms::{Prices, compute_due, fee_of};
+use protocol::terms::{Need, Prices, Rates, compute_due, fee_of};
 use protocol::units::{
     BasisPoints, Bytes, MicroUsd, Millis, PricePerGb, PricePerGbMonth, PricePerHour,
 };
@@ -54,7 +54,9 @@ fn each_metered_lease_costs_what_the_vectors_say() {
     assert_eq!(cases.len(), 3);
     for case in cases {
         let disk = Bytes::from_gb(number(case, "disk_gb"));
-        let due = amounts_due(&prices(case), disk, &usage(case));
+        let prices = prices(case);
+        let rates = Rates::flat(prices.compute);
+        let due = amounts_due(&prices, &rates, disk, &usage(case));
         let name = &case["name"];
         assert_eq!(due.compute, amount(case, "compute"), "{name}");
         assert_eq!(due.storage, amount(case, "storage"), "{name}");
@@ -96,5 +98,5 @@ fn a_start_holds_an_hour_all_in() {
     // M1: 400 000 µ$ and 50 GB at 100 000 µ$ a GB-month: floor(5 000 000 / 720) = 6 944.
     let m1 = &vectors()["meter"][0];
     let disk = Bytes::from_gb(number(m1, "disk_gb"));
-    assert_eq!(prices(m1).all_in_hour(disk), MicroUsd(406_944));
+    assert_eq!(prices(m1).all_in_hour(Need::disk(disk)), MicroUsd(406_944));
 }

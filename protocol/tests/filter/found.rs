@@ -1,15 +1,17 @@
 //! What expressions find: every field from an offer, names, prices, explanations and order.
 
-use crate::sample::{cpu_offer, gpu_offer, host, list, rtx_4090, text};
+use crate::sample::{cpu_offer, gpu_offer, host, list, pair_offer, rtx_4090, text};
 use crate::{NO_DISK, parse};
 use proptest::prelude::*;
 use protocol::filter::{Explanation, Facts, ParseProblem, compare, parse_sort};
+use protocol::terms::Need;
 use protocol::units::{Bytes, MicroUsd};
 
 #[track_caller]
 fn check_found(expression: &str, gpu: bool, cpu: bool) {
     let filter = parse(expression).prepare(NO_DISK);
-    let found = [gpu_offer(), cpu_offer()].map(|offer| filter.matches(&Facts::of(host(), &offer)));
+    let found = [(gpu_offer(), 1), (cpu_offer(), 0)]
+        .map(|(offer, gpus)| filter.matches(&Facts::of(host(), &offer, gpus)));
     assert_eq!(found, [gpu, cpu], "{expression}");
 }
 
@@ -47,6 +49,11 @@ fn every_field_is_answered_from_the_offer() {
         "dph_base=0.318",
         "duration=7",
         "duration<8",
+        "min_bid=0.1",
+        "floor<=0.1",
+        "discount_max>=0.4",
+        "until=1798761600s",
+        "end_date<1798761601s",
     ];
     for expression in both {
         check_found(expression, true, false);
@@ -72,12 +79,20 @@ fn every_field_is_answered_from_the_offer() {
         "runtime=runc",
         "rentable=true",
         "rented=false",
+        "notice>=2m",
+        "grace=120",
+        "min_duration<=1h",
     ];
     for expression in alike {
         check_found(expression, true, true);
     }
     check_found("duration>=365", false, true);
     check_found("num_gpus=0", false, true);
+    // A host that names no end is there for longer than any.
+    check_found("until>=4102444800s", false, true);
+    // Nothing that is not sold has a price.
+    check_found("min_bid<1000", true, false);
+    check_found("discount_max<=1", true, false);
     check_found(&format!("id={}", gpu_offer().id), true, false);
     check_found(&format!("host={}", host().short()), true, true);
     check_found("host=h-zzzz", false, false);
@@ -91,7 +106,7 @@ fn what_is_not_known_meets_nothing() {
     check_found("ubuntu_version!=22.04", false, false);
     let mut offer = gpu_offer();
     offer.machine.system = text("Ubuntu 22.04.5 LTS");
-    let facts = Facts::of(host(), &offer);
+    let facts = Facts::of(host(), &offer, 1);
     assert!(
         parse("ubuntu_version>=22.04 os='ubuntu 22'")
             .prepare(NO_DISK)
@@ -106,7 +121,7 @@ fn a_card_counts_as_the_size_it_is_sold_in() {
     l4.model = text("NVIDIA L4");
     l4.vram = Bytes(23_034 << 20);
     offer.share.gpus = list(vec![l4]);
-    let facts = Facts::of(host(), &offer);
+    let facts = Facts::of(host(), &offer, 1);
     assert!(parse("gpu=L4 gpu_ram>=24").prepare(NO_DISK).matches(&facts));
     assert!(!parse("gpu_ram>24").prepare(NO_DISK).matches(&facts));
 }
@@ -114,8 +129,8 @@ fn a_card_counts_as_the_size_it_is_sold_in() {
 #[test]
 fn the_price_is_all_in_with_the_asked_disk() {
     // 60 GB at $0.10 a GB-month are 6 000 000 µ$ / 720 h = 8 333 µ$ an hour, rounded down.
-    let disk = Bytes::from_gb(60);
-    let facts = Facts::of(host(), &gpu_offer());
+    let disk = Need::disk(Bytes::from_gb(60));
+    let facts = Facts::of(host(), &gpu_offer(), 1);
     assert_eq!(facts.price(disk), MicroUsd(326_333));
     assert!(parse("price<=0.326333").prepare(disk).matches(&facts));
     assert!(!parse("price<0.326333").prepare(disk).matches(&facts));
@@ -123,16 +138,55 @@ fn the_price_is_all_in_with_the_asked_disk() {
 }
 
 #[test]
+fn the_price_is_all_in_with_the_asked_traffic() {
+    // An upload of 4 GB an hour at $0.005; what is downloaded is free here.
+    let need = Need {
+        disk: Bytes(0),
+        upload: Bytes::from_gb(4),
+        download: Bytes::from_gb(1000),
+    };
+    let facts = Facts::of(host(), &gpu_offer(), 1);
+    assert_eq!(facts.price(need), MicroUsd(318_000 + 20_000));
+    assert!(parse("price>=0.338").prepare(need).matches(&facts));
+}
+
+#[test]
+fn each_portion_of_an_offer_is_found_by_what_it_has() {
+    let facts = [1, 2].map(|gpus| Facts::of(host(), &pair_offer(), gpus));
+    let check = |expression: &str, wanted: [bool; 2]| {
+        let filter = parse(expression).prepare(NO_DISK);
+        let found = [&facts[0], &facts[1]].map(|facts| filter.matches(facts));
+        assert_eq!(found, wanted, "{expression}");
+    };
+    check("num_gpus=1", [true, false]);
+    check("gpu_total_ram=48", [false, true]);
+    check("gpu_ram=24", [true, true]);
+    check("gpu_frac=1", [false, true]);
+    check("gpu_frac=0.5", [true, false]);
+    // 318 000 for each GPU, the floor for each GPU, and half of 63.999 cores, of 128 GB and of 500 GB.
+    check("dph=0.636", [false, true]);
+    check("min_bid=0.1", [true, true]);
+    check("cpus=31.999", [true, false]);
+    check("cpu_ram=64", [true, false]);
+    check("disk=250", [true, false]);
+    // At one price for each GPU the smaller portion comes first, and is the same offer.
+    let order = compare(&[], NO_DISK, &facts[0], &facts[1]);
+    assert!(order.is_lt());
+    assert_eq!(facts[0].id(), facts[1].id());
+    assert_eq!((facts[0].gpus(), facts[1].gpus()), (1, 2));
+}
+
+#[test]
 fn the_explanation_counts_what_each_term_costs() {
     let filter = parse("gpu=rtx4090 price<0.3 cpus>=64");
     let prepared = filter.prepare(NO_DISK);
     let (gpu, cpu) = (
-        Facts::of(host(), &gpu_offer()),
-        Facts::of(host(), &cpu_offer()),
+        Facts::of(host(), &gpu_offer(), 1),
+        Facts::of(host(), &cpu_offer(), 0),
     );
     let mut cheap = gpu_offer();
     cheap.prices.compute.0 = 250_000;
-    let cheap = Facts::of(host(), &cheap);
+    let cheap = Facts::of(host(), &cheap, 1);
     let mut explanation = Explanation::new(filter.terms.len(), NO_DISK);
     for facts in [&gpu, &cpu, &cheap] {
         explanation.add(facts, prepared.failed(facts));
@@ -148,14 +202,14 @@ fn the_explanation_counts_what_each_term_costs() {
         counts,
         [(0, 1, 0, None), (1, 1, 0, None), (2, 3, 1, cheapest)]
     );
-    assert_eq!(explanation.nearest(), Some(cheap.id()));
+    assert_eq!(explanation.nearest(), Some((cheap.id(), 1)));
 }
 
 #[test]
 fn sorting_is_total_and_unknown_comes_last() {
     let (gpu, cpu) = (
-        Facts::of(host(), &gpu_offer()),
-        Facts::of(host(), &cpu_offer()),
+        Facts::of(host(), &gpu_offer(), 1),
+        Facts::of(host(), &cpu_offer(), 0),
     );
     let first = |keys: &str| compare(&parse_sort(keys).unwrap(), NO_DISK, &gpu, &cpu);
     assert!(first("price").is_gt());
@@ -181,7 +235,7 @@ proptest! {
     fn a_comparison_and_its_opposite_share_out_what_is_known(cores in 0_u16..200, limit in 0_u16..200) {
         let mut offer = gpu_offer();
         offer.machine.cpu_cores = cores;
-        let facts = Facts::of(host(), &offer);
+        let facts = Facts::of(host(), &offer, 1);
         let holds = |operator: &str| {
             parse(&format!("cpu_cores{operator}{limit}")).prepare(NO_DISK).matches(&facts)
         };

@@ -11,10 +11,11 @@ use protocol::codec;
 use protocol::filter::{
     Comparison, Facts, Field, Filter, ParseError, ParseProblem, Term, Test, Value, parse_sort,
 };
+use protocol::terms::Need;
 use protocol::units::Bytes;
 use sample::{gpu_offer, host, list, text};
 
-const NO_DISK: Bytes = Bytes(0);
+const NO_DISK: Need = Need::disk(Bytes(0));
 
 fn parse(expression: &str) -> Filter {
     expression
@@ -217,7 +218,7 @@ proptest! {
                 prop_assert_eq!(&filter.to_string().parse::<Filter>(), &Ok(filter.clone()));
                 let bytes = codec::encode(&filter).unwrap();
                 prop_assert_eq!(codec::decode::<Filter>(&bytes), Ok(filter.clone()));
-                let facts = Facts::of(host(), &gpu_offer());
+                let facts = Facts::of(host(), &gpu_offer(), 1);
                 let prepared = filter.prepare(NO_DISK);
                 prop_assert_eq!(prepared.matches(&facts), prepared.failed(&facts).none());
             }

@@ -5,13 +5,15 @@ use crate::sample::host_key;
 use crate::samples::{AUDIENCE, ISSUED, LEASE, MESSAGE, lease_command, signed};
 use ed25519_dalek::{Signature, Verifier};
 use protocol::bounded::Blob;
+use protocol::lease::{Vacate, Want};
 use protocol::message::{BrokerReply, BrokerRequest, HostReply, LeaseScope, Rejection, encode};
+use protocol::terms::Deal;
 use protocol::tunnel::{Downward, Upward};
-use protocol::units::{MicroUsd, Seconds};
+use protocol::units::{MicroUsd, PricePerHour, Seconds};
 use protocol::{codec, message};
 
-/// Version 1 in front of a message.
-const VERSION: [u8; 2] = [1, 0];
+/// Version 2 in front of a message.
+const VERSION: [u8; 2] = [2, 0];
 
 fn joined(parts: &[&[u8]]) -> Vec<u8> {
     parts.concat()
@@ -19,21 +21,21 @@ fn joined(parts: &[&[u8]]) -> Vec<u8> {
 
 #[test]
 fn messages_without_fields_are_version_and_variant() {
-    assert_eq!(encode(&BrokerRequest::Info), Ok(vec![1, 0, 0, 0, 0, 0]));
-    assert_eq!(encode(&BrokerRequest::Balance), Ok(vec![1, 0, 7, 0, 0, 0]));
+    assert_eq!(encode(&BrokerRequest::Info), Ok(vec![2, 0, 0, 0, 0, 0]));
+    assert_eq!(encode(&BrokerRequest::Balance), Ok(vec![2, 0, 7, 0, 0, 0]));
     assert_eq!(
         encode(&BrokerRequest::Earnings),
-        Ok(vec![1, 0, 15, 0, 0, 0])
+        Ok(vec![2, 0, 15, 0, 0, 0])
     );
-    assert_eq!(encode(&BrokerReply::Noted), Ok(vec![1, 0, 8, 0, 0, 0]));
-    assert_eq!(encode(&HostReply::Noted), Ok(vec![1, 0, 0, 0, 0, 0]));
+    assert_eq!(encode(&BrokerReply::Noted), Ok(vec![2, 0, 8, 0, 0, 0]));
+    assert_eq!(encode(&HostReply::Noted), Ok(vec![2, 0, 0, 0, 0, 0]));
 }
 
 #[test]
 fn fields_follow_in_order() {
     assert_eq!(
         encode(&BrokerRequest::Leases(LeaseScope::All)),
-        Ok(vec![1, 0, 4, 0, 0, 0, 1, 0, 0, 0])
+        Ok(vec![2, 0, 4, 0, 0, 0, 1, 0, 0, 0])
     );
     let lease = encode(&BrokerRequest::Lease(LEASE)).unwrap();
     assert_eq!(lease, joined(&[&VERSION, &[5, 0, 0, 0], &[0x1e; 16]]));
@@ -59,6 +61,31 @@ fn fields_follow_in_order() {
         encode(&refused).unwrap(),
         joined(&[&VERSION, &[9, 0, 0, 0], &[12, 0, 0, 0], &amounts])
     );
+}
+
+/// A bid for an interruptible lease, with the price up to which it would rather become one on demand.
+#[test]
+fn a_deal_is_its_variant_and_its_prices() {
+    let deal = Deal::Interruptible {
+        bid: PricePerHour(150_000),
+        until: ISSUED,
+        fallback: Some(PricePerHour(400_000)),
+    };
+    // 150 000 = 0x0249f0, 400 000 = 0x061a80; the option is one byte.
+    let expected = joined(&[
+        &[2, 0, 0, 0],
+        &[0xf0, 0x49, 0x02, 0, 0, 0, 0, 0],
+        &ISSUED.0.to_le_bytes(),
+        &[1, 0x80, 0x1a, 0x06, 0, 0, 0, 0, 0],
+    ]);
+    assert_eq!(codec::encode(&deal), Ok(expected));
+    let vacate = Want::Vacate(Vacate {
+        run: 3,
+        by: ISSUED,
+        outbid: true,
+    });
+    let expected = joined(&[&[3, 0, 0, 0], &[3, 0, 0, 0], &ISSUED.0.to_le_bytes(), &[1]]);
+    assert_eq!(codec::encode(&vacate), Ok(expected));
 }
 
 #[test]
@@ -96,7 +123,7 @@ fn a_statement_is_what_the_envelope_s_drawing_says() {
         &[4],
         b"main",
         &[16],
-        b"lease-command/v1",
+        b"lease-command/v2",
         &[118, 0, 0, 0],
         &payload,
     ]);
@@ -109,9 +136,9 @@ fn a_statement_is_what_the_envelope_s_drawing_says() {
 
 #[test]
 fn another_version_is_refused_by_name() {
-    let error = message::decode::<BrokerRequest>(&[2, 0, 0, 0, 0, 0]).unwrap_err();
+    let error = message::decode::<BrokerRequest>(&[1, 0, 0, 0, 0, 0]).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the message is malformed: version 2; this program speaks 1"
+        "the message is malformed: version 1; this program speaks 2"
     );
 }

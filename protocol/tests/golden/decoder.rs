@@ -168,7 +168,7 @@ proptest! {
         variant in 0_u8..18,
         bytes in prop::collection::vec(any::<u8>(), 0..256),
     ) {
-        decode_all(&[&[1, 0, variant, 0, 0, 0], bytes.as_slice()].concat());
+        decode_all(&[&[2, 0, variant, 0, 0, 0], bytes.as_slice()].concat());
         decode_all(&[&[variant, 0, 0, 0], bytes.as_slice()].concat());
     }
 

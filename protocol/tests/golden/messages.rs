@@ -12,8 +12,9 @@ use protocol::lease::Phase;
 use protocol::message::{
     BrokerReply, BrokerRequest, HostReply, HostRequest, LeaseScope, Rejection,
 };
+use protocol::terms::ContractKind;
 use protocol::tunnel::{Downward, OpeningReply, Purpose, TunnelRefusal, Upward, WindowSize};
-use protocol::units::{Bytes, MicroUsd, Seconds, Timestamp};
+use protocol::units::{Bytes, MicroUsd, PricePerHour, Seconds, Timestamp};
 
 pub(crate) fn broker_requests() -> Samples<BrokerRequest> {
     samples!(BrokerRequest {
@@ -74,6 +75,16 @@ pub(crate) fn rejections() -> Samples<Rejection> {
         WrongPhase => Rejection::WrongPhase(Phase::Running),
         ResourceTaken => Rejection::ResourceTaken,
         TooMany => Rejection::TooMany(text("leases")),
+        NothingMatches => Rejection::NothingMatches,
+        BidTooLow => Rejection::BidTooLow { bid: PricePerHour(1), needed: PricePerHour(2), reason: text("floor") },
+        NotSold => Rejection::NotSold(text("prepaid")),
+        CannotConvert => Rejection::CannotConvert {
+            from: ContractKind::Reserved,
+            to: ContractKind::Interruptible,
+            reason: text("firm"),
+        },
+        OwnMachine => Rejection::OwnMachine,
+        HostSuspended => Rejection::HostSuspended(text("bond")),
         ShuttingDown => Rejection::ShuttingDown,
         Busy => Rejection::Busy,
     })

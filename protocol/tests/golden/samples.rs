@@ -3,7 +3,9 @@
 //! Every variant of every enum that crosses the wire is here; the matches in `names` do not compile when one
 //! is added and not named.
 
-use crate::sample::{BROKER, cpu_offer, gpu_offer, host, host_key, list, rtx_4090, text};
+use crate::sample::{
+    BROKER, cpu_offer, gpu_offer, host, host_key, list, pair_offer, rtx_4090, text,
+};
 use protocol::filter::{Elimination, parse_sort};
 use protocol::ids::{BootId, Digest, LeaseId, MessageId, OfferId, OrderId, PublicKey, RenterId};
 use protocol::job::{Job, PinnedImage, Variable};
@@ -11,14 +13,17 @@ use protocol::lease::{
     Access, Award, ContainerState, Goal, Grant, LeaseGoal, LeaseView, Meters, Phase, Progress,
     Refusal, RefusalReason, Report, Stage, Want,
 };
-use protocol::message::{Announcement, BrokerInfo, Found, Search};
-use protocol::order::{LeaseAction, LeaseCommand, Order};
+use protocol::message::{Announcement, BrokerInfo, Found, FoundOffer, Search};
+use protocol::offer::Part;
+use protocol::order::{LeaseAction, LeaseCommand, Order, Target};
 use protocol::signed::{Envelope, Signed, Statement};
-use protocol::terms::ContractKind;
+use protocol::terms::{ContractKind, Deal, Need, Prices, Rates};
 use protocol::tunnel::{Exec, Logs, Purpose, Terminal, TunnelRequest, WindowSize};
-use protocol::units::{BasisPoints, Bytes, MicroUsd, Millis, PricePerHour, Seconds, Timestamp};
+use protocol::units::{
+    BasisPoints, Bytes, MicroUsd, Millis, PricePerGb, PricePerHour, Seconds, Timestamp,
+};
 use protocol::usage::{
-    AccountStatement, Amounts, Balance, Earnings, Receipt, StatementLine, Usage,
+    AccountStatement, Amounts, Balance, Earnings, Receipt, StatementLine, Term, Usage,
 };
 
 pub(crate) const LEASE: LeaseId = LeaseId::from_bytes([0x1e; 16]);
@@ -28,10 +33,10 @@ pub(crate) const MESSAGE: MessageId = MessageId::from_bytes([0x3d; 16]);
 pub(crate) const ISSUED: Timestamp = Timestamp(1_796_047_364_000);
 
 const ORDER: OrderId = OrderId::from_bytes([0x0d; 16]);
-const OFFER: OfferId = OfferId::from_bytes([0x0f; 16]);
+pub(crate) const OFFER: OfferId = OfferId::from_bytes([0x0f; 16]);
 const RENTER: RenterId = RenterId::from_bytes([0x7e; 32]);
 
-fn digest(byte: u8) -> Digest {
+pub(crate) fn digest(byte: u8) -> Digest {
     Digest::from_bytes([byte; 32])
 }
 
@@ -58,9 +63,14 @@ pub(crate) fn image() -> PinnedImage {
 pub(crate) fn order() -> Order {
     Order {
         id: ORDER,
-        offer: OFFER,
-        terms: digest(0x7d),
-        kind: ContractKind::OnDemand,
+        target: Target::Offer {
+            offer: OFFER,
+            terms: digest(0x7d),
+        },
+        deal: Deal::OnDemand,
+        gpus: 1,
+        cpu_millicores: Some(8000),
+        ram: None,
         name: text("brave-otter"),
         job: Job {
             image: image(),
@@ -86,11 +96,22 @@ pub(crate) const fn lease_command() -> LeaseCommand {
     }
 }
 
+fn part() -> Part {
+    Part {
+        resources: list(vec![text("GPU-1")]),
+        cpu_millicores: 8000,
+        ram: Bytes(128_000_000_000),
+        shared_memory: Bytes(64_000_000_000),
+    }
+}
+
 pub(crate) fn award() -> Award {
     Award {
         lease: LEASE,
         order: digest(0x01),
         offer: (OFFER, digest(0x7d)),
+        kind: ContractKind::OnDemand,
+        part: part(),
         renter: RENTER,
         host: host(),
         prices: gpu_offer().prices,
@@ -140,6 +161,28 @@ pub(crate) const AMOUNTS: Amounts = Amounts {
     download: MicroUsd(0),
 };
 
+/// The prices of the worked example M1.
+fn receipt_prices() -> Prices {
+    Prices {
+        compute: PricePerHour(400_000),
+        upload: PricePerGb(10_000),
+        ..gpu_offer().prices
+    }
+}
+
+/// The worked example X after 360 hours: a month at $1 an hour and 20 % off, cancelled half way.
+pub(crate) const TERM: Term = Term {
+    days: 30,
+    prepaid: MicroUsd(576_000_000),
+    discount: BasisPoints(2000),
+    begins: Some(ISSUED),
+    down: Millis(0),
+    earned: MicroUsd(288_000_000),
+    refunded: MicroUsd(212_400_000),
+    clawed_back: (MicroUsd(72_000_000), MicroUsd(3_600_000)),
+    from_bond: MicroUsd(0),
+};
+
 pub(crate) fn receipt() -> Receipt {
     Receipt {
         lease: LEASE,
@@ -149,8 +192,11 @@ pub(crate) fn receipt() -> Receipt {
         offer: OFFER,
         kind: ContractKind::OnDemand,
         image: image(),
+        gpus: 1,
         disk: Bytes::from_gb(50),
-        prices: gpu_offer().prices,
+        prices: receipt_prices(),
+        rates: Rates::flat(PricePerHour(400_000)),
+        term: None,
         ordered_at: ISSUED,
         started_at: Some(Timestamp(ISSUED.0 + 4000)),
         ended: None,
@@ -222,7 +268,12 @@ pub(crate) fn search() -> Search {
             .parse()
             .unwrap(),
         sort: parse_sort("price,num_gpus-").unwrap(),
-        disk: Bytes::from_gb(60),
+        need: Need {
+            disk: Bytes::from_gb(60),
+            upload: Bytes(1),
+            download: Bytes(2),
+        },
+        kind: ContractKind::Interruptible,
         limit: 20,
     }
 }
@@ -256,7 +307,13 @@ pub(crate) fn broker_info() -> BrokerInfo {
 
 pub(crate) fn found() -> Found {
     Found {
-        offers: list(vec![signed(gpu_offer())]),
+        offers: list(vec![FoundOffer {
+            offer: signed(pair_offer()),
+            gpus: 2,
+            price: PricePerHour(151_500),
+            pushes_out: true,
+            reliability: 600_000,
+        }]),
         matching: 1,
         of: 2,
         eliminated: list(vec![Elimination {
@@ -265,7 +322,13 @@ pub(crate) fn found() -> Found {
             without_it: 1,
             cheapest: Some(MicroUsd(318_000)),
         }]),
-        nearest: Some(signed(cpu_offer())),
+        nearest: Some(FoundOffer {
+            offer: signed(cpu_offer()),
+            gpus: 0,
+            price: PricePerHour(20_000),
+            pushes_out: false,
+            reliability: 985_170,
+        }),
         rented: 7,
     }
 }
@@ -276,9 +339,12 @@ pub(crate) fn lease_view() -> LeaseView {
         order: ORDER,
         name: text("brave-otter"),
         renter: RENTER,
-        host: host(),
-        offer: OFFER,
-        kind: ContractKind::OnDemand,
+        place: Some((host(), OFFER)),
+        kind: ContractKind::Interruptible,
+        bid: Some(PricePerHour(150_000)),
+        to_win: Some(PricePerHour(151_500)),
+        rests_until: Some(ISSUED),
+        gpu_count: 1,
         phase: Phase::Running,
         since: ISSUED,
         progress: Some(progress()),
@@ -289,6 +355,8 @@ pub(crate) fn lease_view() -> LeaseView {
         ram: Bytes(128_000_000_000),
         disk: Bytes::from_gb(60),
         prices: gpu_offer().prices,
+        rates: Rates::flat(PricePerHour(150_000)),
+        term: Some(TERM),
         fee: BasisPoints(300),
         ordered_at: ISSUED,
         started_at: None,
@@ -310,16 +378,19 @@ pub(crate) fn lease_view() -> LeaseView {
 pub(crate) const BALANCE: Balance = Balance {
     available: MicroUsd(1),
     held: MicroUsd(2),
-    spent: MicroUsd(3),
-    burn_per_hour: MicroUsd(4),
+    prepaid: MicroUsd(3),
+    spent: MicroUsd(4),
+    burn_per_hour: MicroUsd(5),
 };
 
 pub(crate) const EARNINGS: Earnings = Earnings {
     pending: MicroUsd(1),
     available: MicroUsd(2),
-    fees: MicroUsd(3),
-    leases: 4,
-    running: Millis(5),
+    paid_out: MicroUsd(3),
+    bond: MicroUsd(4),
+    fees: MicroUsd(5),
+    leases: 6,
+    running: Millis(7),
 };
 
 pub(crate) fn goal() -> Goal {

@@ -1,16 +1,19 @@
 //! Every variant of the enums inside messages: what a lease, a start, an end and a search can be.
 
 use crate::sample::{list, text};
+use crate::samples::{OFFER, digest, search};
 use crate::{Samples, samples};
 use protocol::filter::{Comparison, Direction, Field, Test, Value, fields};
 use protocol::lease::{
     ContainerState, EndCause, PauseCause, Phase, Problem, ProblemKind, RefusalReason, Stage,
-    StopReason, Want,
+    StopReason, Vacate, Want,
 };
 use protocol::machine::ContainerNetwork;
 use protocol::message::LeaseScope;
-use protocol::order::LeaseAction;
-use protocol::terms::ContractKind;
+use protocol::offer::Chunks;
+use protocol::order::{LeaseAction, Target};
+use protocol::terms::{ContractKind, Deal};
+use protocol::units::{MicroUsd, PricePerHour, Timestamp};
 
 fn problem() -> Problem {
     Problem {
@@ -22,10 +25,13 @@ fn problem() -> Problem {
 
 pub(crate) fn phases() -> Samples<Phase> {
     samples!(Phase {
+        Resting => Phase::Resting,
+        Clearing => Phase::Clearing(Timestamp(1)),
         Offered => Phase::Offered,
         Accepted => Phase::Accepted,
         Preparing => Phase::Preparing,
         Running => Phase::Running,
+        Noticed => Phase::Noticed(PauseCause::Outbid, Timestamp(1)),
         Suspect => Phase::Suspect,
         Paused => Phase::Paused(PauseCause::Renter),
         Closing => Phase::Closing(EndCause::Renter),
@@ -41,6 +47,8 @@ pub(crate) fn pause_causes() -> Samples<PauseCause> {
         FundsLow => PauseCause::FundsLow,
         ResumeFailed => PauseCause::ResumeFailed(problem()),
         DiskFull => PauseCause::DiskFull,
+        Outbid => PauseCause::Outbid,
+        Preempted => PauseCause::Preempted,
     })
 }
 
@@ -57,6 +65,10 @@ pub(crate) fn end_causes() -> Samples<EndCause> {
         HostLost => EndCause::HostLost,
         Host => EndCause::Host(text("vanished")),
         Operator => EndCause::Operator,
+        BidExpired => EndCause::BidExpired,
+        TermOver => EndCause::TermOver,
+        OfferEnded => EndCause::OfferEnded,
+        HostFailed => EndCause::HostFailed(text("withdrawn")),
     })
 }
 
@@ -113,6 +125,7 @@ pub(crate) fn stop_reasons() -> Samples<StopReason> {
         OutOfMemory => StopReason::OutOfMemory,
         ResourceTaken => StopReason::ResourceTaken,
         DiskFull => StopReason::DiskFull,
+        Vacated => StopReason::Vacated,
     })
 }
 
@@ -121,6 +134,7 @@ pub(crate) fn wants() -> Samples<Want> {
         Run => Want::Run(2),
         Stop => Want::Stop,
         End => Want::End,
+        Vacate => Want::Vacate(Vacate { run: 2, by: Timestamp(1), outbid: true }),
     })
 }
 
@@ -129,6 +143,33 @@ pub(crate) fn lease_actions() -> Samples<LeaseAction> {
         Stop => LeaseAction::Stop,
         Resume => LeaseAction::Resume,
         End => LeaseAction::End,
+        SetBid => LeaseAction::SetBid(PricePerHour(2)),
+        Convert => LeaseAction::Convert(Deal::OnDemand),
+    })
+}
+
+pub(crate) fn deals() -> Samples<Deal> {
+    let (price, until) = (PricePerHour(2), Timestamp(1));
+    samples!(Deal {
+        OnDemand => Deal::OnDemand,
+        Bid => Deal::Bid { limit: price, until },
+        Interruptible => Deal::Interruptible { bid: price, until, fallback: Some(PricePerHour(3)) },
+        Reserved => Deal::Reserved { days: 30, prepay_max: MicroUsd(4) },
+    })
+}
+
+pub(crate) fn targets() -> Samples<Target> {
+    samples!(Target {
+        Offer => Target::Offer { offer: OFFER, terms: digest(0x7d) },
+        Any => Target::Any(search().filter),
+    })
+}
+
+pub(crate) fn chunks() -> Samples<Chunks> {
+    samples!(Chunks {
+        Any => Chunks::Any,
+        PowersOfTwo => Chunks::PowersOfTwo,
+        Whole => Chunks::Whole,
     })
 }
 
@@ -142,6 +183,9 @@ pub(crate) fn lease_scopes() -> Samples<LeaseScope> {
 pub(crate) fn contract_kinds() -> Samples<ContractKind> {
     samples!(ContractKind {
         OnDemand => ContractKind::OnDemand,
+        Bid => ContractKind::Bid,
+        Interruptible => ContractKind::Interruptible,
+        Reserved => ContractKind::Reserved,
     })
 }
 

@@ -1,13 +1,15 @@
-//! Two offers for the tests: fixed, made of numbers that are easy to find in a dump. Must not draw anything at
+//! Offers for the tests: fixed, made of numbers that are easy to find in a dump. Must not draw anything at
 //! random.
 
 use ed25519_dalek::SigningKey;
 use protocol::bounded::{List, Text};
 use protocol::ids::{BrokerId, HostId, PublicKey};
 use protocol::machine::{ContainerNetwork, Gpu, Machine};
-use protocol::offer::{Offer, Share, offer_id};
-use protocol::terms::{Limits, Prices};
-use protocol::units::{Bytes, PricePerGb, PricePerGbMonth, PricePerHour, Seconds, Timestamp};
+use protocol::offer::{Chunks, Offer, Share, offer_id};
+use protocol::terms::{Limits, Prices, Sales};
+use protocol::units::{
+    BasisPoints, Bytes, PricePerGb, PricePerGbMonth, PricePerHour, Seconds, Timestamp,
+};
 
 pub(crate) const BROKER: BrokerId = BrokerId::from_bytes([0xb0; 32]);
 
@@ -60,7 +62,9 @@ pub(crate) fn machine(gpus: Vec<Gpu>) -> Machine {
     }
 }
 
-/// One RTX 4090 of two, at $0.318 an hour and $0.10 a GB-month.
+/// One RTX 4090 of two, at $0.318 an hour and $0.10 a GB-month; interruptible from $0.10, prepaid at 40 % off.
+/// The host promises to be there until 2027-01-01T00:00:00Z, gives two minutes of notice, and takes nobody for
+/// less than an hour.
 pub(crate) fn gpu_offer() -> Offer {
     let second = Gpu {
         uuid: text("GPU-2"),
@@ -79,23 +83,48 @@ pub(crate) fn gpu_offer() -> Offer {
             ram: Bytes(128_000_000_000),
             shared_memory: Bytes(64_000_000_000),
         },
+        chunks: Chunks::Any,
+        gpus_min: 1,
         prices: Prices {
             compute: PricePerHour(318_000),
             storage: PricePerGbMonth(100_000),
             upload: PricePerGb(5_000),
             download: PricePerGb(0),
         },
+        sales: Sales {
+            floor: Some(PricePerHour(100_000)),
+            discount_max: Some(BasisPoints(4000)),
+        },
         limits: Limits {
             start_within: Seconds(300),
+            duration_min: Seconds(3600),
             duration_max: Some(Seconds(604_800)),
+            until: Some(Timestamp(1_798_761_600_000)),
             stop_grace: Seconds(10),
+            notice: Seconds(120),
             disk_max: Bytes::from_gb(500),
         },
         brokers: list(vec![BROKER]),
     }
 }
 
-/// A machine without a GPU, at $0.02 an hour, without a longest duration.
+/// Both RTX 4090s of the machine, each at the price of [`gpu_offer`], in any number.
+pub(crate) fn pair_offer() -> Offer {
+    let gpu = gpu_offer();
+    let resources = list(vec![text("GPU-1"), text("GPU-2")]);
+    Offer {
+        id: offer_id(host(), &resources),
+        share: Share {
+            resources,
+            gpus: gpu.machine.gpus.clone(),
+            cpu_millicores: 63_999,
+            ..gpu.share
+        },
+        ..gpu
+    }
+}
+
+/// A machine without a GPU, at $0.02 an hour, on demand alone: without a longest duration and without an end.
 pub(crate) fn cpu_offer() -> Offer {
     let resources = list(vec![text("machine")]);
     let gpu = gpu_offer();
@@ -107,12 +136,15 @@ pub(crate) fn cpu_offer() -> Offer {
             gpus: list(vec![]),
             ..gpu.share
         },
+        gpus_min: 0,
+        sales: Sales::default(),
         prices: Prices {
             compute: PricePerHour(20_000),
             ..gpu.prices
         },
         limits: Limits {
             duration_max: None,
+            until: None,
             ..gpu.limits
         },
         ..gpu
