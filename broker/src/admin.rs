@@ -3,8 +3,6 @@
 //! One JSON object a line in each direction, over a Unix socket with mode 0600 that answers this user and
 //! root alone. Nothing here can be reached over the network.
 
-pub mod ask;
 pub(crate) mod desk;
-pub mod serve;
 pub(crate) mod shown;
 pub mod wire;

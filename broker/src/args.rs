@@ -1,14 +1,13 @@
 //! What can be typed after `feira-broker`, and nothing about what it means.
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use crate::program::DEFAULT_DATA;
+use clap::{Args, Parser, Subcommand};
 use protocol::ids::{DepositId, RenterId};
 use protocol::net::{Multiaddr, parse_address};
+use protocol::operator::{Completions, LogFormat};
 use protocol::units::MicroUsd;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-
-/// Where a broker's data is when nobody says otherwise.
-pub const DEFAULT_DATA: &str = "/var/lib/feira-broker";
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 done · 1 failed · 2 used wrongly or a bad broker.toml · 3 not found · 4 not allowed \
@@ -105,15 +104,6 @@ pub struct Run {
     pub ready_file: Option<PathBuf>,
 }
 
-/// How log lines look.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum LogFormat {
-    /// For people.
-    Text,
-    /// One JSON object a line.
-    Json,
-}
-
 /// A deposit.
 #[derive(Debug, Args)]
 pub struct Deposit {
@@ -163,14 +153,6 @@ pub struct Restore {
     /// Also when there are books: they are kept in a folder beside, and all since the backup is forgotten
     #[arg(long)]
     pub replace: bool,
-}
-
-/// For which shell.
-#[derive(Debug, Args)]
-pub struct Completions {
-    /// The shell
-    #[arg(value_enum)]
-    pub shell: clap_complete::Shell,
 }
 
 fn address(text: &str) -> Result<Multiaddr, String> {

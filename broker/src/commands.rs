@@ -1,7 +1,6 @@
 //! One file for each thing an operator can do. A command takes what was typed and a printer, and ends in an
 //! exit code; none of them ends the process.
 
-mod asking;
 mod backup;
 mod deposit;
 mod doctor;
@@ -14,35 +13,29 @@ mod run;
 mod status;
 
 use crate::args::{Arguments, Command, Ledger};
-use crate::exit::{Exit, Failure};
-use crate::folder::Folder;
-use crate::printer::Printer;
-use clap::CommandFactory;
+use crate::program::PROGRAM;
+use protocol::operator::{self, Exit, Failure};
+use std::ops::Deref;
 use std::process::ExitCode;
 
 /// What a command needs to know beside its own arguments.
 #[derive(Debug)]
-struct Place {
-    folder: Folder,
-    printer: Printer,
+struct Place(operator::Place);
+
+impl Deref for Place {
+    type Target = operator::Place;
+
+    fn deref(&self) -> &operator::Place {
+        &self.0
+    }
 }
 
 /// Runs what was typed.
 #[must_use]
 pub fn run(arguments: Arguments) -> ExitCode {
-    let printer = Printer::new(arguments.json);
-    let place = Place {
-        folder: Folder::new(arguments.data),
-        printer: printer.clone(),
-    };
-    let done = dispatch(arguments.command, &place);
-    match done.and_then(|exit| printer.finish().map(|()| exit)) {
-        Ok(exit) => exit.into(),
-        Err(failure) => {
-            printer.failure(&failure);
-            failure.exit.into()
-        }
-    }
+    let place = operator::Place::new(&PROGRAM, arguments.data, arguments.json);
+    let place = Place(place);
+    place.end(dispatch(arguments.command, &place))
 }
 
 fn dispatch(command: Command, place: &Place) -> Result<Exit, Failure> {
@@ -60,12 +53,7 @@ fn dispatch(command: Command, place: &Place) -> Result<Exit, Failure> {
         Command::Restore(restore) => restore::restore(place, &restore),
         Command::Doctor => doctor::doctor(place),
         Command::Completions(completions) => {
-            let mut command = Arguments::command();
-            let mut script = Vec::new();
-            clap_complete::generate(completions.shell, &mut command, "feira-broker", &mut script);
-            place
-                .printer
-                .line(String::from_utf8_lossy(&script).trim_end());
+            place.completions::<Arguments>(completions.shell);
             Ok(Exit::Done)
         }
     }

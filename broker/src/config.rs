@@ -10,6 +10,7 @@ pub use template::{difference, template};
 use crate::core::settings::MarketSettings;
 use protocol::bounded::Text;
 use protocol::net::{Multiaddr, parse_address};
+use protocol::operator::SettingsError;
 use protocol::units::{BasisPoints, Seconds};
 use serde::Deserialize;
 use std::net::SocketAddr;
@@ -23,38 +24,6 @@ pub const DEFAULT_LISTEN: [&str; 2] = ["/ip4/0.0.0.0/tcp/7700", "/ip4/0.0.0.0/ud
 pub const DEFAULT_METRICS: &str = "127.0.0.1:9640";
 /// What a broker is called unless it is told otherwise.
 pub const DEFAULT_NAME: &str = "a feira broker";
-
-/// Why the settings cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum ConfigError {
-    /// There is no file.
-    #[error("there is no {path}")]
-    Missing {
-        /// Where it should be.
-        path: PathBuf,
-    },
-    /// The file cannot be read.
-    #[error("could not read {path}")]
-    Read {
-        /// Which file.
-        path: PathBuf,
-        /// Why not.
-        #[source]
-        source: std::io::Error,
-    },
-    /// Something in the file is wrong.
-    #[error("{path}, line {line}, field `{field}`: {problem}")]
-    Wrong {
-        /// Which file.
-        path: PathBuf,
-        /// Which line, from 1.
-        line: usize,
-        /// Which field, or what stands in its place.
-        field: String,
-        /// What is wrong with it.
-        problem: String,
-    },
-}
 
 /// All settings of a broker.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -144,18 +113,8 @@ impl Config {
     ///
     /// # Errors
     /// The first mistake in it, by line and field.
-    pub fn read(path: &Path) -> Result<Self, ConfigError> {
-        let text = std::fs::read_to_string(path).map_err(|source| {
-            if source.kind() == std::io::ErrorKind::NotFound {
-                return ConfigError::Missing {
-                    path: path.to_owned(),
-                };
-            }
-            ConfigError::Read {
-                path: path.to_owned(),
-                source,
-            }
-        })?;
+    pub fn read(path: &Path) -> Result<Self, SettingsError> {
+        let text = SettingsError::read(path)?;
         Self::parse(path, &text)
     }
 
@@ -163,10 +122,10 @@ impl Config {
     ///
     /// # Errors
     /// The first mistake in it, by line and field.
-    pub fn parse(path: &Path, text: &str) -> Result<Self, ConfigError> {
-        let file: File = toml::from_str(text).map_err(|error| malformed(path, text, &error))?;
+    pub fn parse(path: &Path, text: &str) -> Result<Self, SettingsError> {
+        let file: File = SettingsError::fields(path, text)?;
         file.check()
-            .map_err(|(field, problem)| wrong_value(path, text, field, problem))
+            .map_err(|(field, problem)| SettingsError::wrong_value(path, text, field, problem))
     }
 }
 
@@ -298,62 +257,6 @@ fn loopback(text: &str) -> Result<SocketAddr, Wrong> {
         ));
     }
     Ok(address)
-}
-
-/// Whether `NO_COLOR` asks for text without colours.
-#[must_use]
-#[expect(
-    clippy::disallowed_methods,
-    reason = "this file is where the environment is read"
-)]
-pub fn is_colourless() -> bool {
-    std::env::var("NO_COLOR").is_ok_and(|value| !value.is_empty())
-}
-
-/// The filter of the log, from `FEIRA_LOG`, like `debug` or `broker=debug,info`.
-#[must_use]
-#[expect(
-    clippy::disallowed_methods,
-    reason = "this file is where the environment is read"
-)]
-pub fn log_filter() -> Option<String> {
-    std::env::var("FEIRA_LOG")
-        .ok()
-        .filter(|filter| !filter.is_empty())
-}
-
-fn malformed(path: &Path, text: &str, error: &toml::de::Error) -> ConfigError {
-    let start = error.span().map_or(0, |span| span.start);
-    let before = text.get(..start).unwrap_or(text);
-    let line = before.matches('\n').count() + 1;
-    let written = text.lines().nth(line - 1).unwrap_or_default();
-    let field = written
-        .split('=')
-        .next()
-        .unwrap_or_default()
-        .trim()
-        .to_owned();
-    ConfigError::Wrong {
-        path: path.to_owned(),
-        line,
-        field,
-        problem: error.message().to_owned(),
-    }
-}
-
-/// A value that has the right type and cannot be used.
-fn wrong_value(path: &Path, text: &str, field: &str, problem: String) -> ConfigError {
-    let sets = |line: &str| {
-        let rest = line.trim_start().strip_prefix(field);
-        rest.is_some_and(|rest| rest.trim_start().starts_with('='))
-    };
-    let line = text.lines().position(sets).map_or(1, |index| index + 1);
-    ConfigError::Wrong {
-        path: path.to_owned(),
-        line,
-        field: field.to_owned(),
-        problem,
-    }
 }
 
 #[cfg(test)]

@@ -10,13 +10,10 @@
 
 pub mod args;
 pub mod commands;
-pub mod exit;
-pub mod printer;
+pub mod program;
 
 pub mod clock;
 pub mod config;
-pub mod folder;
-pub mod logs;
 pub mod ports;
 
 pub mod server;

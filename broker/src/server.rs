@@ -5,23 +5,23 @@
 mod events;
 
 use crate::admin::desk::AdminDesk;
-use crate::admin::serve::{AdminSocket, AdminSocketError};
 use crate::api::Api;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::core::book::BookLimits;
 use crate::core::market::Market;
-use crate::folder::Folder;
 use crate::goals::GoalPusher;
 use crate::health::{HealthPage, PageError, PageState};
 use crate::market::{MarketError, MarketSetup, MarketThread};
 use crate::metrics::Metrics;
 use crate::ports::{PortTaken, check_free};
+use crate::program::{PROGRAM, last_backup};
 use crate::store::{Store, StoreError};
 use crate::watches::WatchList;
 use events::{EventLoop, Parts};
 use protocol::ids::BrokerId;
 use protocol::net::{Identity, IdentityError, Multiaddr, Node, NodeConfig, NodeError, NodeEvents};
+use protocol::operator::{AdminSocket, AdminSocketError, Folder};
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
@@ -179,7 +179,7 @@ impl Server {
         services.spawn(page.serve(PageState {
             api: api.clone(),
             node: node.clone(),
-            last_backup: options.folder.last_backup(),
+            last_backup: last_backup(&options.folder),
         }));
         services.spawn(socket.serve(desk));
         let addresses = node.listen_addresses().await;
@@ -282,7 +282,7 @@ impl Opened {
             .admin_socket
             .clone()
             .unwrap_or_else(|| folder.admin_socket());
-        let socket = AdminSocket::bind(&socket_path)?;
+        let socket = AdminSocket::bind(&PROGRAM, &socket_path)?;
         check_free(&config.listen)?;
         let (node, events) = Node::start(&identity, node_config(config)).await?;
         let page = HealthPage::bind(config.metrics).await?;

@@ -3,6 +3,5 @@
 //! One JSON object a line in each direction, over a Unix socket with mode 0600 that answers this user and
 //! root alone. Nothing here can be reached over the network.
 
-pub mod ask;
 pub mod serve;
 pub mod wire;

@@ -1,8 +1,10 @@
 //! What can be typed after `feira-host`, and nothing about what it means.
 
-use crate::config::{self, DEFAULT_FOLDER};
+use crate::config;
+use crate::program::DEFAULT_FOLDER;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use protocol::machine::ContainerNetwork;
+use protocol::operator::{Completions, LogFormat};
 use protocol::units::{AmountError, PricePerGb, PricePerGbMonth, PricePerHour, Seconds};
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -117,23 +119,6 @@ pub struct Run {
     /// How the log on stderr looks
     #[arg(long, value_enum, default_value = "text")]
     pub log_format: LogFormat,
-}
-
-/// For which shell.
-#[derive(Debug, Args)]
-pub struct Completions {
-    /// The shell
-    #[arg(value_enum)]
-    pub shell: clap_complete::Shell,
-}
-
-/// How the log looks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum LogFormat {
-    /// For people
-    Text,
-    /// One object a line
-    Json,
 }
 
 /// The network of containers.

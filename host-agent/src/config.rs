@@ -6,47 +6,14 @@ pub mod template;
 use protocol::ids::BrokerId;
 use protocol::net::{Multiaddr, parse_address, peer_of_address};
 use protocol::offer::BROKERS_MAX;
+use protocol::operator::SettingsError;
 use protocol::units::{Bytes, Seconds};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Where a host keeps what is its own unless it is told otherwise.
-pub const DEFAULT_FOLDER: &str = "/var/lib/feira-host";
 /// Where Docker listens unless it is told otherwise.
 pub const DEFAULT_ENGINE: &str = "/var/run/docker.sock";
-
-/// Why the settings cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum ConfigError {
-    /// There is no file.
-    #[error("there is no {path}")]
-    Missing {
-        /// Where it should be.
-        path: PathBuf,
-    },
-    /// The file cannot be read.
-    #[error("could not read {path}")]
-    Read {
-        /// Which file.
-        path: PathBuf,
-        /// Why not.
-        #[source]
-        source: std::io::Error,
-    },
-    /// Something in the file is wrong.
-    #[error("{path}, line {line}, field `{field}`: {problem}")]
-    Wrong {
-        /// Which file.
-        path: PathBuf,
-        /// Which line, from 1.
-        line: usize,
-        /// Which field, or what stands in its place.
-        field: String,
-        /// What is wrong with it.
-        problem: String,
-    },
-}
 
 /// All settings of a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -165,18 +132,8 @@ impl Config {
     ///
     /// # Errors
     /// The first mistake in it, by line and field.
-    pub fn read(path: &Path) -> Result<Self, ConfigError> {
-        let text = std::fs::read_to_string(path).map_err(|source| {
-            if source.kind() == std::io::ErrorKind::NotFound {
-                return ConfigError::Missing {
-                    path: path.to_owned(),
-                };
-            }
-            ConfigError::Read {
-                path: path.to_owned(),
-                source,
-            }
-        })?;
+    pub fn read(path: &Path) -> Result<Self, SettingsError> {
+        let text = SettingsError::read(path)?;
         Self::parse(path, &text)
     }
 
@@ -184,9 +141,10 @@ impl Config {
     ///
     /// # Errors
     /// The first mistake in it, by line and field.
-    pub fn parse(path: &Path, text: &str) -> Result<Self, ConfigError> {
-        let file: File = toml::from_str(text).map_err(|error| malformed(path, text, &error))?;
-        let wrong = |field: &str, problem: String| wrong_value(path, text, field, problem);
+    pub fn parse(path: &Path, text: &str) -> Result<Self, SettingsError> {
+        let file: File = SettingsError::fields(path, text)?;
+        let wrong =
+            |field: &str, problem: String| SettingsError::wrong_value(path, text, field, problem);
         let addresses = |field: &'static str, list: &[String]| {
             let parsed = list.iter().map(|address| parse_address(address));
             parsed
@@ -268,28 +226,6 @@ fn periods(section: &PeriodsSection) -> Result<Periods, (&'static str, String)> 
     })
 }
 
-/// The filter of the log, from `FEIRA_LOG`, like `debug` or `host_agent=debug,info`.
-#[must_use]
-#[expect(
-    clippy::disallowed_methods,
-    reason = "this file is where the environment is read"
-)]
-pub fn log_filter() -> Option<String> {
-    std::env::var("FEIRA_LOG")
-        .ok()
-        .filter(|filter| !filter.is_empty())
-}
-
-/// Whether `NO_COLOR` asks for plain text (<https://no-color.org>).
-#[must_use]
-#[expect(
-    clippy::disallowed_methods,
-    reason = "this file is where the environment is read"
-)]
-pub fn is_colourless() -> bool {
-    std::env::var("NO_COLOR").is_ok_and(|value| !value.is_empty())
-}
-
 /// Docker's own variable, where it names a socket of this machine.
 #[expect(
     clippy::disallowed_methods,
@@ -298,40 +234,6 @@ pub fn is_colourless() -> bool {
 fn engine_of_environment() -> Option<PathBuf> {
     let host = std::env::var("DOCKER_HOST").ok()?;
     host.strip_prefix("unix://").map(PathBuf::from)
-}
-
-fn malformed(path: &Path, text: &str, error: &toml::de::Error) -> ConfigError {
-    let start = error.span().map_or(0, |span| span.start);
-    let before = text.get(..start).unwrap_or(text);
-    let line = before.matches('\n').count() + 1;
-    let written = text.lines().nth(line - 1).unwrap_or_default();
-    let field = written
-        .split('=')
-        .next()
-        .unwrap_or_default()
-        .trim()
-        .to_owned();
-    ConfigError::Wrong {
-        path: path.to_owned(),
-        line,
-        field,
-        problem: error.message().to_owned(),
-    }
-}
-
-/// A value that has the right type and cannot be used. Field names are unique over all sections.
-fn wrong_value(path: &Path, text: &str, field: &str, problem: String) -> ConfigError {
-    let sets = |line: &str| {
-        let rest = line.trim_start().strip_prefix(field);
-        rest.is_some_and(|rest| rest.trim_start().starts_with('='))
-    };
-    let line = text.lines().position(sets).map_or(1, |index| index + 1);
-    ConfigError::Wrong {
-        path: path.to_owned(),
-        line,
-        field: field.to_owned(),
-        problem,
-    }
 }
 
 #[cfg(test)]

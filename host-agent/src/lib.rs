@@ -11,8 +11,7 @@
 
 pub mod args;
 pub mod commands;
-pub mod exit;
-pub mod printer;
+pub mod program;
 
 pub mod agent;
 pub mod core;
@@ -25,5 +24,3 @@ pub mod runtime;
 pub mod admin;
 pub mod clock;
 pub mod config;
-pub mod folder;
-pub mod logs;

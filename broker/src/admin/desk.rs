@@ -10,6 +10,7 @@ use protocol::ids::{DepositId, HostId};
 use protocol::lease::LeaseView;
 use protocol::message::{LeaseScope, Rejection};
 use protocol::net::Node;
+use protocol::operator::Desk;
 use protocol::units::{MicroUsd, Timestamp};
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -23,21 +24,20 @@ pub(crate) struct AdminDesk {
     pub(crate) metrics_address: SocketAddr,
 }
 
-impl AdminDesk {
-    /// The answer to one line.
-    pub(crate) async fn answer_line(&self, line: &str) -> AdminReply {
-        match serde_json::from_str(line) {
-            Ok(request) => match self.answer(request).await {
-                Ok(reply) => reply,
-                Err(rejection) => AdminReply::Refused(rejection.to_string()),
-            },
-            Err(error) => {
-                AdminReply::Refused(format!("that is no question a broker knows: {error}"))
-            }
+impl Desk for AdminDesk {
+    type Request = AdminRequest;
+    type Reply = AdminReply;
+
+    async fn answer(&self, request: AdminRequest) -> AdminReply {
+        match self.asked(request).await {
+            Ok(reply) => reply,
+            Err(rejection) => AdminReply::Refused(rejection.to_string()),
         }
     }
+}
 
-    async fn answer(&self, request: AdminRequest) -> Result<AdminReply, Rejection> {
+impl AdminDesk {
+    async fn asked(&self, request: AdminRequest) -> Result<AdminReply, Rejection> {
         Ok(match request {
             AdminRequest::Status => AdminReply::Status(Box::new(self.status().await?)),
             AdminRequest::Deposit(deposit) => self.deposit(deposit).await?,
@@ -172,7 +172,7 @@ fn lease_row(view: &LeaseView) -> LeaseRow {
         lease: view.id,
         name: view.name.to_string(),
         renter: view.renter,
-        host: view.host,
+        host: view.place.map(|(host, _)| host),
         phase: view.phase.word().to_owned(),
         since: view.since,
         running_s: view.running.seconds(),

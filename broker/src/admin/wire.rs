@@ -4,14 +4,10 @@ use super::shown;
 use crate::store::LedgerReport;
 use protocol::bounded::Text;
 use protocol::ids::{BrokerId, DepositId, HostId, LeaseId, RenterId};
+use protocol::operator::Reply;
 use protocol::units::{MicroUsd, Seconds, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-
-/// Longest line that the broker reads.
-pub const REQUEST_BYTES_MAX: u64 = 64 * 1024;
-/// Longest line that it writes: a million leases.
-pub const REPLY_BYTES_MAX: u64 = 512 * 1024 * 1024;
 
 /// What an operator asks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,6 +65,19 @@ pub enum AdminReply {
     Ledger(LedgerView),
     /// No, because.
     Refused(String),
+}
+
+impl Reply for AdminReply {
+    fn refusal(reason: String) -> Self {
+        Self::Refused(reason)
+    }
+
+    fn refused(&self) -> Option<&str> {
+        if let Self::Refused(reason) = self {
+            return Some(reason);
+        }
+        None
+    }
 }
 
 /// What a running broker is doing.

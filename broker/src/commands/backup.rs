@@ -2,9 +2,9 @@
 
 use super::Place;
 use crate::clock::Stopwatch;
-use crate::exit::{Exit, Failure};
-use crate::printer::counted;
+use crate::program::last_backup;
 use crate::store;
+use protocol::operator::{Exit, Failure, counted};
 use protocol::units::Bytes;
 use std::fs;
 use std::io;
@@ -32,10 +32,10 @@ pub(super) fn backup(place: &Place, file: &Path) -> Result<Exit, Failure> {
         return Err(Failure::new(Exit::Failed, what).help(place.command("doctor")));
     }
     let took = since.elapsed();
-    if let Err(error) = mark(&place.folder.last_backup()) {
+    if let Err(error) = mark(&last_backup(&place.folder)) {
         place.printer.note(&format!(
             "the metrics page will not know of this backup: {}: {error}",
-            place.folder.last_backup().display()
+            last_backup(&place.folder).display()
         ));
     }
     if place.printer.is_json() {

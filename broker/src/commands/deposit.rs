@@ -1,14 +1,13 @@
 //! `feira-broker deposit`: credits a renter with money that the operator received.
 
 use super::Place;
-use super::asking::unexpected;
 use crate::admin::wire::{AdminReply, AdminRequest, Deposit};
 use crate::args;
-use crate::exit::{Exit, Failure};
 use ed25519_dalek::VerifyingKey;
 use protocol::bounded::Text;
 use protocol::ids::{DepositId, RenterId};
 use protocol::message::Rejection;
+use protocol::operator::{Exit, Failure};
 use protocol::units::MicroUsd;
 
 /// Credits it once for each id.
@@ -58,7 +57,7 @@ pub(super) fn deposit(place: &Place, typed: args::Deposit) -> Result<Exit, Failu
         .ask(&AdminRequest::Deposit(request))
         .map_err(unanswered)?;
     let AdminReply::Deposited(deposited) = reply else {
-        return Err(unexpected());
+        return Err(place.unexpected());
     };
     if place.printer.is_json() {
         place

@@ -1,57 +1,11 @@
 //! Which exit code each error is, and what to do about it.
 
 use super::Place;
-use crate::admin::ask::AskError;
-use crate::config::ConfigError;
-use crate::exit::{Exit, Failure, chain};
 use crate::server::StartError;
 use crate::store::StoreError;
-use protocol::net::IdentityError;
+use protocol::operator::{Exit, Failure, chain, is_denied};
 
 impl Place {
-    /// `feira-broker WORDS`, with the data folder when it is not the usual one.
-    pub(super) fn command(&self, words: &str) -> String {
-        let data = self.folder.path();
-        if data.as_os_str() == crate::args::DEFAULT_DATA {
-            return format!("feira-broker {words}");
-        }
-        format!("feira-broker {words} --data {}", data.display())
-    }
-
-    pub(super) fn config_failed(&self, error: &ConfigError) -> Failure {
-        match error {
-            ConfigError::Missing { .. } => {
-                let failure =
-                    Failure::new(Exit::NotFound, format!("{error}: no broker was made here"));
-                failure.help(self.command("init"))
-            }
-            ConfigError::Wrong { path, .. } => Failure::new(Exit::Usage, error.to_string()).help(
-                format!("edit {}, then: {}", path.display(), self.command("doctor")),
-            ),
-            ConfigError::Read { source, .. } if is_denied(source) => {
-                Failure::new(Exit::NotAllowed, chain(error))
-                    .help("run it as the broker's own user, or as root")
-            }
-            ConfigError::Read { .. } => Failure::new(Exit::Failed, chain(error)),
-        }
-    }
-
-    pub(super) fn identity_failed(&self, error: &IdentityError) -> Failure {
-        let failure = Failure::new(Exit::NotAllowed, chain(error));
-        match error {
-            IdentityError::Missing { .. } => failure.help(self.command("init")),
-            IdentityError::TooWide { path, allowed, .. } => {
-                failure.help(format!("chmod {allowed:04o} {}", path.display()))
-            }
-            IdentityError::WrongOwner { .. } => failure.help("run it as the broker's own user"),
-            IdentityError::Io { .. }
-            | IdentityError::Exists { .. }
-            | IdentityError::Encrypted { .. }
-            | IdentityError::WrongKind { .. }
-            | IdentityError::NotAKey { .. } => failure,
-        }
-    }
-
     pub(super) fn start_failed(&self, error: &StartError) -> Failure {
         match error {
             StartError::Identity(error) => self.identity_failed(error),
@@ -98,7 +52,7 @@ impl Place {
                 exit: Exit::NotAllowed,
                 ..failure
             }
-            .help("run it as the broker's own user, or as root"),
+            .help(self.as_owner()),
             StoreError::Sqlite { .. }
             | StoreError::Damaged(_)
             | StoreError::Corrupt { .. }
@@ -114,21 +68,4 @@ impl Place {
             | StoreError::State(_) => failure,
         }
     }
-
-    pub(super) fn ask_failed(&self, error: &AskError) -> Failure {
-        match error {
-            AskError::NotRunning { .. } => Failure::new(Exit::Unreachable, error.to_string())
-                .help(format!("start it: {}", self.command("run"))),
-            AskError::NotAllowed { .. } => Failure::new(Exit::NotAllowed, error.to_string())
-                .help("run it as the broker's own user, or as root"),
-            AskError::NoAnswer { .. } => Failure::new(Exit::Unreachable, chain(error))
-                .help("look into its log; it may be starting or stopping"),
-            AskError::Malformed { .. } => Failure::new(Exit::Failed, error.to_string()),
-        }
-    }
-}
-
-/// Whether the system refused for lack of permission.
-pub(super) fn is_denied(error: &std::io::Error) -> bool {
-    error.kind() == std::io::ErrorKind::PermissionDenied
 }

@@ -1,18 +1,13 @@
 //! `feira-broker init`: makes the folder, the key and `broker.toml`, and changes nothing that is there.
 
 use super::Place;
-use super::failures::is_denied;
 use crate::args::Init;
 use crate::config::{Config, difference, template};
-use crate::exit::{Exit, Failure, chain};
 use crate::store::Store;
 use protocol::ids::BrokerId;
-use protocol::net::{Identity, IdentityError, Multiaddr, parse_address};
-use std::fs::OpenOptions;
-use std::io::{self, Write};
+use protocol::net::{Identity, Multiaddr, parse_address};
+use protocol::operator::{Exit, Failure, write_new};
 use std::net::{IpAddr, Ipv4Addr, UdpSocket};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
 
 /// Makes what is missing and says what to give to hosts and renters.
 pub(super) fn init(place: &Place, init: &Init) -> Result<Exit, Failure> {
@@ -22,7 +17,7 @@ pub(super) fn init(place: &Place, init: &Init) -> Result<Exit, Failure> {
     }
     let text = template(init);
     Config::parse(&config, &text).map_err(|error| Failure::new(Exit::Usage, error.to_string()))?;
-    let (identity, key_made) = make_key(place, &key)?;
+    let (identity, key_made) = place.make_key()?;
     let books_made = make_books(place, &identity, key_made || init.empty_books)?;
     let config_made = write_new(&config, &text).map_err(|error| {
         Failure::new(
@@ -30,7 +25,7 @@ pub(super) fn init(place: &Place, init: &Init) -> Result<Exit, Failure> {
             format!("could not write {}: {error}", config.display()),
         )
     })?;
-    let settings = Config::read(&config).map_err(|error| place.config_failed(&error))?;
+    let settings = Config::read(&config).map_err(|error| place.settings_failed(&error))?;
     let addresses = shown_addresses(&settings, &identity);
     let broker = BrokerId::from(identity.public());
     if place.printer.is_json() {
@@ -84,23 +79,6 @@ pub(super) fn init(place: &Place, init: &Init) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-fn make_key(place: &Place, path: &Path) -> Result<(Identity, bool), Failure> {
-    match Identity::create(path) {
-        Ok(identity) => Ok((identity, true)),
-        Err(IdentityError::Exists { .. }) => match Identity::load(path) {
-            Ok(identity) => Ok((identity, false)),
-            Err(error) => Err(place.identity_failed(&error)),
-        },
-        Err(IdentityError::Io { source, .. }) if is_denied(&source) => {
-            let what = format!("this user may not make {}", place.folder.path().display());
-            Err(Failure::new(Exit::NotAllowed, what)
-                .help("run it as root, or choose a folder: --data DIR"))
-        }
-        Err(error @ IdentityError::Io { .. }) => Err(Failure::new(Exit::Failed, chain(&error))),
-        Err(error) => Err(place.identity_failed(&error)),
-    }
-}
-
 /// Begins the journal with the key. Later it is never begun again: an empty one would be a broker that
 /// forgot whose money it has.
 fn make_books(place: &Place, identity: &Identity, may_begin: bool) -> Result<bool, Failure> {
@@ -111,24 +89,6 @@ fn make_books(place: &Place, identity: &Identity, may_begin: bool) -> Result<boo
         .and_then(|(store, _)| store.close())
         .map(|()| true)
         .map_err(|error| place.store_failed(&error))
-}
-
-/// Whether the file was written now; one that is there is left as it is.
-fn write_new(path: &Path, text: &str) -> io::Result<bool> {
-    let opened = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path);
-    match opened {
-        Ok(mut file) => {
-            file.write_all(text.as_bytes())?;
-            file.sync_all()?;
-            Ok(true)
-        }
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
-        Err(error) => Err(error),
-    }
 }
 
 /// The announced addresses, or those listened at, with this machine's address where all are listened at.

@@ -1,18 +1,16 @@
 //! `feira-broker ledger check` and `replay`: whether the books balance. Nothing is changed.
 
 use super::Place;
-use super::asking::unexpected;
 use crate::admin::wire::{AdminReply, AdminRequest, LedgerView};
-use crate::exit::{Exit, Failure};
-use crate::printer::counted;
 use crate::store;
+use protocol::operator::{Exit, Failure, counted};
 
 /// Adds up every entry, and fails when the books do not balance. The broker that runs is asked, so that its
 /// memory is compared with the disk; when none runs, the journal is read from its first event.
 pub(super) fn check(place: &Place) -> Result<Exit, Failure> {
     let (view, by) = match place.ask_if_running(&AdminRequest::LedgerCheck)? {
         Some(AdminReply::Ledger(view)) => (view, "the running broker"),
-        Some(_) => return Err(unexpected()),
+        Some(_) => return Err(place.unexpected()),
         None => (read(place)?, "reading the journal, no broker runs"),
     };
     conclude(place, &view, by)

@@ -1,17 +1,16 @@
 //! `feira-broker accounts | hosts | leases`: lists of the running broker, one record a line.
 
 use super::Place;
-use super::asking::unexpected;
 use crate::admin::shown::local;
 use crate::admin::wire::{AdminReply, AdminRequest};
-use crate::exit::{Exit, Failure};
-use crate::printer::Align::{self, Left, Right};
+use protocol::operator::Align::{self, Left, Right};
+use protocol::operator::{Exit, Failure};
 use serde::Serialize;
 
 /// What each renter has.
 pub(super) fn accounts(place: &Place) -> Result<Exit, Failure> {
     let AdminReply::Accounts(rows) = place.ask(&AdminRequest::Accounts)? else {
-        return Err(unexpected());
+        return Err(place.unexpected());
     };
     let columns = [
         ("renter", Left),
@@ -39,7 +38,7 @@ pub(super) fn accounts(place: &Place) -> Result<Exit, Failure> {
 /// Which hosts are heard.
 pub(super) fn hosts(place: &Place) -> Result<Exit, Failure> {
     let AdminReply::Hosts(rows) = place.ask(&AdminRequest::Hosts)? else {
-        return Err(unexpected());
+        return Err(place.unexpected());
     };
     let columns = [
         ("host", Left),
@@ -72,7 +71,7 @@ pub(super) fn hosts(place: &Place) -> Result<Exit, Failure> {
 /// Which leases there are.
 pub(super) fn leases(place: &Place, all: bool) -> Result<Exit, Failure> {
     let AdminReply::Leases(rows) = place.ask(&AdminRequest::Leases { all })? else {
-        return Err(unexpected());
+        return Err(place.unexpected());
     };
     let columns = [
         ("lease", Left),

@@ -3,11 +3,10 @@
 use super::Place;
 use crate::args::Restore;
 use crate::clock::Clock;
-use crate::exit::{Exit, Failure};
-use crate::printer::counted;
 use crate::store::{self, StoreError};
 use protocol::ids::BrokerId;
 use protocol::net::Identity;
+use protocol::operator::{Exit, Failure, counted};
 
 /// Refuses while a broker runs, and beside books that nobody gave up.
 pub(super) fn restore(place: &Place, typed: &Restore) -> Result<Exit, Failure> {

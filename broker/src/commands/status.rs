@@ -1,18 +1,16 @@
 //! `feira-broker status`: what the running broker is doing.
 
 use super::Place;
-use super::asking::unexpected;
 use crate::admin::shown::local;
 use crate::admin::wire::{AdminReply, AdminRequest, Status};
-use crate::exit::{Exit, Failure};
-use crate::printer::counted;
+use protocol::operator::{Exit, Failure, counted};
 use protocol::units::BasisPoints;
 use std::collections::BTreeMap;
 
 /// Prints it.
 pub(super) fn status(place: &Place) -> Result<Exit, Failure> {
     let AdminReply::Status(status) = place.ask(&AdminRequest::Status)? else {
-        return Err(unexpected());
+        return Err(place.unexpected());
     };
     if place.printer.is_json() {
         place

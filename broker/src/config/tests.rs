@@ -12,7 +12,7 @@ fn init(line: &[&str]) -> crate::args::Init {
     init
 }
 
-fn parse(text: &str) -> Result<Config, ConfigError> {
+fn parse(text: &str) -> Result<Config, SettingsError> {
     Config::parse(Path::new("broker.toml"), text)
 }
 

@@ -2,13 +2,9 @@
 //! and times are texts for people and programs alike; `--json` prints them as they are.
 
 use crate::core::offer::Listing;
+use protocol::operator::Reply;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-
-/// Longest line that the agent reads.
-pub const REQUEST_BYTES_MAX: u64 = 64 * 1024;
-/// Longest line that it writes.
-pub const REPLY_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
 /// What an owner asks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,6 +45,19 @@ pub enum AdminReply {
     Done,
     /// No, because.
     Refused(String),
+}
+
+impl Reply for AdminReply {
+    fn refusal(reason: String) -> Self {
+        Self::Refused(reason)
+    }
+
+    fn refused(&self) -> Option<&str> {
+        if let Self::Refused(reason) = self {
+            return Some(reason);
+        }
+        None
+    }
 }
 
 /// What a running agent is doing.

@@ -10,13 +10,13 @@ use crate::admin::wire::{
 use crate::core::lease::LeaseRecord;
 use crate::core::offer::{Listed, Listing};
 use crate::hardware::Hardware;
-use crate::printer::rfc3339;
 use crate::runtime::Runtime;
 use protocol::ids::BrokerId;
 use protocol::lease::Want;
 use protocol::machine::ContainerNetwork;
 use protocol::message::{BrokerReply, BrokerRequest};
 use protocol::net::{Circuit, LinkState, Node};
+use protocol::operator::rfc3339;
 use std::collections::BTreeMap;
 use tokio::sync::oneshot;
 

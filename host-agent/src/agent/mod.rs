@@ -36,17 +36,19 @@ mod signing;
 pub(crate) use answers::{earnings as ask_earnings, lease_row, offer_row};
 pub(crate) use saying::exchange;
 
-use crate::admin::serve::{AdminSocket, AdminSocketError};
+use crate::admin::serve::OwnersDesk;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::core::leases::Leases;
 use crate::hardware::Hardware;
 use crate::journal::writer::JournalWriter;
 use crate::journal::{Journal, JournalError};
+use crate::program::PROGRAM;
 use crate::runtime::Runtime;
 use desk::{Desk, Parts};
 use protocol::ids::HostId;
 use protocol::net::{Identity, Multiaddr, Node, NodeConfig, NodeError};
+use protocol::operator::{AdminSocket, AdminSocketError, Folder};
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -54,8 +56,6 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-/// Name of the owner's socket in the data folder.
-pub const SOCKET_NAME: &str = "admin.sock";
 /// Name of the folder of saved logs in the data folder.
 pub const LOGS_NAME: &str = "logs";
 
@@ -152,9 +152,10 @@ impl Agent {
         let socket = config
             .admin_socket
             .clone()
-            .unwrap_or_else(|| folder.join(SOCKET_NAME));
+            .unwrap_or_else(|| Folder::new(&PROGRAM, &folder).admin_socket());
         let (asked, questions) = mpsc::channel(QUESTIONS_MAX);
-        let socket_task = tokio::spawn(AdminSocket::bind(&socket)?.serve(asked));
+        let socket_task =
+            tokio::spawn(AdminSocket::bind(&PROGRAM, &socket)?.serve(OwnersDesk(asked)));
 
         let host = HostId::from(identity.public());
         let clock = Clock::of_this_boot();

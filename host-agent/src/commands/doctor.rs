@@ -7,82 +7,17 @@ mod machine;
 mod versions;
 
 use super::{Place, block_on};
-use crate::config::{Config, ConfigError};
-use crate::exit::{Exit, Failure};
+use crate::config::Config;
 use protocol::ids::HostId;
 use protocol::net::{Identity, IdentityError};
-use serde::Serialize;
+use protocol::operator::doctor::{Check, report};
+use protocol::operator::{Exit, Failure, SettingsError};
 use std::os::unix::fs::PermissionsExt;
-
-/// How good something is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-enum Grade {
-    Ok,
-    Warn,
-    Fail,
-}
-
-/// One thing that was looked at.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-struct Check {
-    name: &'static str,
-    grade: Grade,
-    found: String,
-    fix: Option<String>,
-}
-
-impl Check {
-    fn ok(name: &'static str, found: impl Into<String>) -> Self {
-        Self {
-            name,
-            grade: Grade::Ok,
-            found: found.into(),
-            fix: None,
-        }
-    }
-
-    fn warn(name: &'static str, found: impl Into<String>, fix: impl Into<String>) -> Self {
-        Self {
-            name,
-            grade: Grade::Warn,
-            found: found.into(),
-            fix: Some(fix.into()),
-        }
-    }
-
-    fn fail(name: &'static str, found: impl Into<String>, fix: impl Into<String>) -> Self {
-        Self {
-            name,
-            grade: Grade::Fail,
-            found: found.into(),
-            fix: Some(fix.into()),
-        }
-    }
-
-    /// A failed command as a failed check.
-    fn failed(name: &'static str, failure: Failure) -> Self {
-        Self {
-            name,
-            grade: Grade::Fail,
-            found: failure.what,
-            fix: failure.help,
-        }
-    }
-}
 
 /// Looks at everything; fails when something is wrong.
 pub(super) fn doctor(place: &Place) -> Result<Exit, Failure> {
     let checks = block_on(all(place))?;
-    if place.printer.is_json() {
-        place
-            .printer
-            .document(&serde_json::json!({ "schema": "feira.doctor/1", "checks": checks }));
-    } else {
-        print(place, &checks);
-    }
-    let wrong = checks.iter().any(|check| check.grade == Grade::Fail);
-    Ok(if wrong { Exit::Failed } else { Exit::Done })
+    Ok(report(&place.printer, &checks, ": not ready to list"))
 }
 
 /// All checks, in the order in which things depend on each other; one that fails hides no other.
@@ -108,13 +43,13 @@ async fn all(place: &Place) -> Vec<Check> {
 /// Stands for a host that has no key yet: it has no containers.
 const NOBODY: HostId = HostId::from_bytes([0; 32]);
 
-fn settings(place: &Place, config: &Result<Config, ConfigError>) -> Check {
+fn settings(place: &Place, config: &Result<Config, SettingsError>) -> Check {
     match config {
         Ok(_) => Check::ok(
             "settings",
             format!("{}, no unknown fields", place.folder.config().display()),
         ),
-        Err(error) => Check::failed("settings", place.config_failed(error)),
+        Err(error) => Check::failed("settings", place.settings_failed(error)),
     }
 }
 
@@ -167,29 +102,4 @@ fn listing(place: &Place) -> Check {
         ),
         Err(failure) => Check::failed("listing", failure),
     }
-}
-
-fn print(place: &Place, checks: &[Check]) {
-    for check in checks {
-        let word = match check.grade {
-            Grade::Ok => "ok",
-            Grade::Warn => "warn",
-            Grade::Fail => "fail",
-        };
-        place
-            .printer
-            .line(&format!("{word:<6}{:<12}{}", check.name, check.found));
-        if let Some(fix) = &check.fix {
-            place.printer.line(&format!(
-                "        fix: {}",
-                fix.replace('\n', "\n             ")
-            ));
-        }
-    }
-    let count = |grade| checks.iter().filter(|check| check.grade == grade).count();
-    let (ok, warn, fail) = (count(Grade::Ok), count(Grade::Warn), count(Grade::Fail));
-    let verdict = if fail > 0 { ": not ready to list" } else { "" };
-    place.printer.line(&format!(
-        "\n{ok} ok, {warn} warnings, {fail} failed{verdict}"
-    ));
 }

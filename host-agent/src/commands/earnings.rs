@@ -1,14 +1,12 @@
 //! `feira-host earnings`: what each broker owes this host, asked of each.
 
-use super::asking::unexpected;
 use super::{Place, block_on};
 use crate::admin::wire::{AdminReply, AdminRequest, EarningsRow};
 use crate::agent::ask_earnings;
 use crate::config::Config;
-use crate::exit::{Exit, Failure, chain};
-use crate::printer::{Align, usd};
 use protocol::ids::PublicKey;
 use protocol::net::{Identity, Node, NodeConfig};
+use protocol::operator::{Align, Exit, Failure, chain, usd};
 use protocol::units::Seconds;
 use std::time::Duration;
 
@@ -24,7 +22,7 @@ pub(super) fn earnings(place: &Place) -> Result<Exit, Failure> {
             | AdminReply::Offers(_)
             | AdminReply::Done
             | AdminReply::Refused(_),
-        ) => return Err(unexpected()),
+        ) => return Err(place.unexpected()),
         None => block_on(without_agent(&place.config()?, &place.identity()?))??,
     };
     if place.printer.is_json() {

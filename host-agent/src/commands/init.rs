@@ -2,22 +2,17 @@
 //! list of brokers.
 
 use super::Place;
-use super::failures::is_denied;
 use crate::args::Init;
 use crate::config::{self, Config, template};
-use crate::exit::{Exit, Failure, chain};
 use protocol::ids::HostId;
-use protocol::net::{Identity, IdentityError};
-use std::fs::OpenOptions;
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use protocol::operator::{Exit, Failure, write_new, write_over};
+use std::io;
 
 /// Makes what is missing and says what comes next.
 pub(super) fn init(place: &Place, init: &Init) -> Result<Exit, Failure> {
     place.check_owner("init …")?;
     let (key, file) = (place.folder.key(), place.folder.config());
-    let (identity, key_made) = make_key(place, &key)?;
+    let (identity, key_made) = place.make_key()?;
     let failed = |error: io::Error| {
         Failure::new(
             Exit::Failed,
@@ -30,7 +25,7 @@ pub(super) fn init(place: &Place, init: &Init) -> Result<Exit, Failure> {
     } else {
         add_brokers(place, &init.brokers)?
     };
-    let settings = Config::read(&file).map_err(|error| place.config_failed(&error))?;
+    let settings = Config::read(&file).map_err(|error| place.settings_failed(&error))?;
     let host = HostId::from(identity.public());
     if place.printer.is_json() {
         place.printer.document(&serde_json::json!({
@@ -70,23 +65,6 @@ pub(super) fn init(place: &Place, init: &Init) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-fn make_key(place: &Place, path: &Path) -> Result<(Identity, bool), Failure> {
-    match Identity::create(path) {
-        Ok(identity) => Ok((identity, true)),
-        Err(IdentityError::Exists { .. }) => match Identity::load(path) {
-            Ok(identity) => Ok((identity, false)),
-            Err(error) => Err(place.identity_failed(&error)),
-        },
-        Err(IdentityError::Io { source, .. }) if is_denied(&source) => {
-            let what = format!("this user may not make {}", place.folder.path().display());
-            Err(Failure::new(Exit::NotAllowed, what)
-                .help("run it as root, or choose a folder: --data DIR"))
-        }
-        Err(error @ IdentityError::Io { .. }) => Err(Failure::new(Exit::Failed, chain(&error))),
-        Err(error) => Err(place.identity_failed(&error)),
-    }
-}
-
 /// Adds brokers that the settings do not have; how many.
 fn add_brokers(place: &Place, brokers: &[String]) -> Result<usize, Failure> {
     let file = place.folder.config();
@@ -119,39 +97,7 @@ fn add_brokers(place: &Place, brokers: &[String]) -> Result<usize, Failure> {
             .help(format!("add this to its `brokers`: \"{broker}\""))
         })?;
     }
-    Config::parse(&file, &text).map_err(|error| place.config_failed(&error))?;
-    let beside = file.with_extension("toml.new");
-    write_over(&beside, &text)
-        .and_then(|()| std::fs::rename(&beside, &file))
-        .map_err(failed)?;
+    Config::parse(&file, &text).map_err(|error| place.settings_failed(&error))?;
+    write_over(&file, &text).map_err(failed)?;
     Ok(new.len())
-}
-
-/// Whether the file was written now; one that is there is left as it is.
-fn write_new(path: &Path, text: &str) -> io::Result<bool> {
-    let opened = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path);
-    match opened {
-        Ok(mut file) => {
-            file.write_all(text.as_bytes())?;
-            file.sync_all()?;
-            Ok(true)
-        }
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
-        Err(error) => Err(error),
-    }
-}
-
-fn write_over(path: &Path, text: &str) -> io::Result<()> {
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(path)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()
 }

@@ -1,12 +1,10 @@
 //! `feira-host leases`: the leases on this machine, from the agent that runs or from its journal.
 
 use super::Place;
-use super::asking::unexpected;
 use crate::admin::wire::{AdminReply, AdminRequest, LeaseRow};
 use crate::agent::lease_row;
-use crate::exit::{Exit, Failure};
 use crate::journal;
-use crate::printer::{Align, usd};
+use protocol::operator::{Align, Exit, Failure, usd};
 use protocol::units::Seconds;
 
 /// Lists every lease.
@@ -19,7 +17,7 @@ pub(super) fn leases(place: &Place) -> Result<Exit, Failure> {
             | AdminReply::Earnings(_)
             | AdminReply::Done
             | AdminReply::Refused(_),
-        ) => return Err(unexpected()),
+        ) => return Err(place.unexpected()),
         None => from_journal(place)?,
     };
     if place.printer.is_json() {

@@ -1,7 +1,6 @@
 //! `feira-host list` and `unlist`: what is sold and for how much, told to the agent that runs or written for
 //! the next one.
 
-use super::asking::unexpected;
 use super::measuring::Seen;
 use super::{Place, block_on, offers};
 use crate::admin::wire::{AdminReply, AdminRequest, OfferRow};
@@ -10,10 +9,10 @@ use crate::args::List;
 use crate::clock;
 use crate::config::Config;
 use crate::core::offer::{Listing, resources_of};
-use crate::exit::{Exit, Failure};
 use crate::journal::Journal;
 use protocol::ids::HostId;
 use protocol::machine::ContainerNetwork;
+use protocol::operator::{Exit, Failure};
 use protocol::terms::{Limits, Prices};
 use protocol::units::{Bytes, Seconds, Timestamp};
 
@@ -46,7 +45,7 @@ pub(super) fn list(place: &Place, list: &List) -> Result<Exit, Failure> {
             | AdminReply::Earnings(_)
             | AdminReply::Done
             | AdminReply::Refused(_),
-        ) => return Err(unexpected()),
+        ) => return Err(place.unexpected()),
         None => {
             place.check_owner("list …")?;
             write(place, &config, host, &seen, listing)?
@@ -84,7 +83,8 @@ pub(super) fn unlist(place: &Place) -> Result<Exit, Failure> {
     if place.listing()?.is_none() {
         return Err(place.not_listed());
     }
-    if place.ask_if_running(&AdminRequest::Unlist)?.is_none() {
+    let asked: Option<AdminReply> = place.ask_if_running(&AdminRequest::Unlist)?;
+    if asked.is_none() {
         place.check_owner("unlist")?;
         let (mut journal, _) =
             Journal::open(place.folder.path()).map_err(|error| place.journal_failed(&error))?;

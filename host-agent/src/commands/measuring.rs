@@ -4,7 +4,6 @@ use super::Place;
 use super::failures::engine_failed;
 use crate::config::Config;
 use crate::core::offer::{Listed, Listing, offers};
-use crate::exit::{Exit, Failure};
 use crate::hardware::this::ThisMachine;
 use crate::hardware::{Hardware, machine};
 use crate::journal;
@@ -12,6 +11,7 @@ use crate::runtime::docker::DockerRuntime;
 use crate::runtime::{EngineFacts, Runtime};
 use protocol::ids::{BrokerId, HostId};
 use protocol::machine::{ContainerNetwork, Machine};
+use protocol::operator::{Exit, Failure};
 use std::path::Path;
 
 /// This machine as it is now.

@@ -1,13 +1,11 @@
 //! `feira-host show-offer`: the offers, exactly as they are signed, from the agent that runs or from what it
 //! would say.
 
-use super::asking::unexpected;
 use super::{Place, block_on};
 use crate::admin::wire::{AdminReply, AdminRequest, OfferRow};
 use crate::agent::offer_row;
-use crate::exit::{Exit, Failure};
-use crate::printer::usd;
 use protocol::ids::HostId;
+use protocol::operator::{Exit, Failure, usd};
 use protocol::units::{Bytes, Seconds};
 
 /// Shows every offer.
@@ -20,7 +18,7 @@ pub(super) fn show(place: &Place) -> Result<Exit, Failure> {
             | AdminReply::Earnings(_)
             | AdminReply::Done
             | AdminReply::Refused(_),
-        ) => return Err(unexpected()),
+        ) => return Err(place.unexpected()),
         None => without_agent(place)?,
     };
     if rows.is_empty() {

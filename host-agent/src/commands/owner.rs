@@ -2,7 +2,7 @@
 //! only read, and those that the running agent carries out, are root's as well.
 
 use super::Place;
-use crate::exit::{Exit, Failure};
+use protocol::operator::{Exit, Failure};
 use std::os::unix::fs::MetadataExt;
 
 /// Where the names of users are.

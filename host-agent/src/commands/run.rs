@@ -4,36 +4,24 @@ use super::failures::engine_failed;
 use super::{Place, block_on};
 use crate::agent::{Agent, Setup};
 use crate::args::Run;
-use crate::exit::{Exit, Failure};
 use crate::hardware::this::ThisMachine;
 use crate::journal;
-use crate::logs;
 use crate::runtime::Runtime;
 use crate::runtime::docker::LateDocker;
 use crate::runtime::sandbox::LABEL_HOST;
 use protocol::ids::HostId;
-use sd_notify::NotifyState;
-use std::io;
-use std::path::Path;
+use protocol::operator::{Exit, Failure, NotifyState, Signals, notify, write_whole};
 use std::time::Duration;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
 /// Runs until SIGTERM or SIGINT, or until something breaks.
 pub(super) fn run(place: &Place, run: &Run) -> Result<Exit, Failure> {
-    logs::start(run.log_format).map_err(|error| Failure::new(Exit::Usage, error.to_string()))?;
+    place.program.start_log(run.log_format)?;
     block_on(serve(place, run))?
 }
 
 async fn serve(place: &Place, run: &Run) -> Result<Exit, Failure> {
-    let failed = |error: io::Error| {
-        Failure::new(
-            Exit::Failed,
-            format!("could not watch for signals: {error}"),
-        )
-    };
-    let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
+    let mut signals = Signals::watch()?;
     let mut agent = start(place).await?;
     announce(&agent, run).await?;
     let beats = tokio::spawn(keep_watchdog(agent.alive()));
@@ -42,13 +30,13 @@ async fn serve(place: &Place, run: &Run) -> Result<Exit, Failure> {
         ended = agent.join() => {
             return ended.map(|()| Exit::Done).map_err(|error| place.agent_failed(&error));
         }
-        () = either(&mut terminate, &mut interrupt) => {}
+        () = signals.told_to_stop() => {}
     }
     tracing::info!("stopping; containers go on running");
     notify(NotifyState::Stopping);
     let stopped = tokio::select! {
         stopped = agent.shutdown() => stopped,
-        () = either(&mut terminate, &mut interrupt) => {
+        () = signals.told_to_stop() => {
             tracing::warn!("told to stop twice: stopping without waiting");
             return Ok(Exit::Failed);
         }
@@ -111,13 +99,6 @@ async fn check_journal(place: &Place, runtime: &LateDocker, host: HostId) -> Res
     Err(Failure::new(Exit::Failed, what).help(help))
 }
 
-async fn either(terminate: &mut Signal, interrupt: &mut Signal) {
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
-    }
-}
-
 /// Tells whoever waits that the agent runs: in the ready file the host's id is the first line, and each
 /// address at which it can be dialled directly is another.
 async fn announce(agent: &Agent, run: &Run) -> Result<(), Failure> {
@@ -149,19 +130,4 @@ async fn keep_watchdog(mut alive: watch::Receiver<u64>) {
         notify(NotifyState::Watchdog);
         tokio::time::sleep(pause).await;
     }
-}
-
-/// Without a service manager there is nobody to tell.
-fn notify(state: NotifyState<'_>) {
-    if let Err(error) = sd_notify::notify(&[state]) {
-        tracing::debug!(%error, "the service manager was not told");
-    }
-}
-
-/// Whoever waits for the file sees all of it or nothing.
-fn write_whole(path: &Path, text: &str) -> io::Result<()> {
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(".new");
-    std::fs::write(&beside, text)?;
-    std::fs::rename(&beside, path)
 }

@@ -1,9 +1,8 @@
 //! `feira-host status`: what the running agent is doing.
 
 use super::Place;
-use super::asking::unexpected;
 use crate::admin::wire::{AdminReply, AdminRequest, Status};
-use crate::exit::{Exit, Failure};
+use protocol::operator::{Exit, Failure};
 use protocol::units::Bytes;
 
 /// Shows engine, offers, leases and brokers.
@@ -14,7 +13,7 @@ pub(super) fn status(place: &Place) -> Result<Exit, Failure> {
         | AdminReply::Offers(_)
         | AdminReply::Earnings(_)
         | AdminReply::Done
-        | AdminReply::Refused(_) => return Err(unexpected()),
+        | AdminReply::Refused(_) => return Err(place.unexpected()),
     };
     if place.printer.is_json() {
         let mut document = serde_json::json!({ "schema": "feira.host-status/1" });

@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use host_agent::admin::ask::ask;
 use host_agent::admin::wire::{AdminReply, AdminRequest, Status};
 use host_agent::agent::{Agent, Setup, StartError};
 use host_agent::clock;
@@ -12,6 +11,7 @@ use host_agent::core::offer::Listing;
 use host_agent::hardware::nvidia::Nvidia;
 use host_agent::hardware::sim::SimHardware;
 use host_agent::journal::Journal;
+use host_agent::program::PROGRAM;
 use host_agent::runtime::sim::SimRuntime;
 use host_agent::runtime::{RunState, Runtime};
 use protocol::bounded::{List, Text};
@@ -19,6 +19,7 @@ use protocol::ids::{HostId, LeaseId};
 use protocol::lease::LeaseGoal;
 use protocol::machine::{ContainerNetwork, Gpu};
 use protocol::net::Identity;
+use protocol::operator::ask;
 use protocol::terms::{Limits, Prices};
 use protocol::units::{Bytes, PricePerGbMonth, PricePerHour, Seconds, Timestamp};
 use tempfile::TempDir;
@@ -44,7 +45,7 @@ pub(crate) async fn containers(host: &Host) -> Vec<(LeaseId, bool)> {
 
 pub(crate) async fn ask_agent(agent: &Agent, request: AdminRequest) -> AdminReply {
     let socket = agent.socket().to_owned();
-    tokio::task::spawn_blocking(move || ask(&socket, &request).unwrap())
+    tokio::task::spawn_blocking(move || ask(&PROGRAM, &socket, &request).unwrap())
         .await
         .unwrap()
 }

@@ -1,5 +1,5 @@
 //! The rule that pure modules stay pure: no socket, file, clock, environment, task or lock in a
-//! `core/` folder or in the protocol, its `net/` aside.
+//! `core/` folder or in the protocol, its `net/` and `operator/` aside.
 //!
 //! It reads the syntax tree, so that a comment may name what the code may not. Must not follow
 //! types across files: a pure module that calls an impure one is stopped by that one's rule.
@@ -7,6 +7,9 @@
 use syn::visit::{self, Visit};
 
 use super::{Source, Violation};
+
+/// The parts of the protocol that are not pure, each behind a feature of its own.
+const IMPURE_ROOMS: [&str; 2] = ["protocol/src/net/", "protocol/src/operator/"];
 
 /// Paths that no pure module names, as the segments in a row that give them away.
 const IMPURE: [&[&str]; 18] = [
@@ -67,8 +70,7 @@ pub(super) fn pure_modules(source: &Source) -> Vec<Violation> {
 fn is_pure(path: &str) -> bool {
     let core = path.contains("/src/core/") || path.ends_with("/src/core.rs");
     let protocol = path.starts_with("protocol/src/")
-        && !path.starts_with("protocol/src/net/")
-        && path != "protocol/src/net.rs";
+        && !IMPURE_ROOMS.iter().any(|room| path.starts_with(room));
     // Modules that only a test build has.
     let test = path.ends_with("/tests.rs") || path.contains("/src/core/tests/");
     path.ends_with(".rs") && (core || protocol) && !test
@@ -235,9 +237,10 @@ mod tests {
     }
 
     #[test]
-    fn the_protocol_is_pure_but_for_its_network() {
+    fn the_protocol_is_pure_but_for_its_network_and_its_operators() {
         check("protocol/src/codec.rs", "use std::fs;", &["std::fs"]);
         check("protocol/src/net/swarm.rs", "use std::fs;", &[]);
+        check("protocol/src/operator/files.rs", "use std::fs;", &[]);
         check("broker/src/store.rs", "use std::fs;", &[]);
     }
 

@@ -1,7 +1,5 @@
 //! The checks of `doctor`, each by itself, so that one that fails hides no other.
 
-use super::Check;
-use crate::admin::ask::{AskError, ask};
 use crate::admin::shown::local;
 use crate::admin::wire::{AdminReply, AdminRequest, Status};
 use crate::clock::{Clock, behind};
@@ -9,10 +7,11 @@ use crate::commands::Place;
 use crate::config::{Config, MetricsAddress};
 use crate::health::PageError;
 use crate::ports::check_free;
-use crate::printer::counted;
 use crate::store;
 use protocol::ids::BrokerId;
 use protocol::net::{Identity, Multiaddr};
+use protocol::operator::doctor::Check;
+use protocol::operator::{AskError, SettingsError, ask, counted};
 use protocol::units::{Bytes, Timestamp};
 use std::net::TcpListener;
 
@@ -55,13 +54,13 @@ pub(super) fn all(place: &Place) -> Vec<Check> {
     checks
 }
 
-fn settings(place: &Place, config: &Result<Config, crate::config::ConfigError>) -> Check {
+fn settings(place: &Place, config: &Result<Config, SettingsError>) -> Check {
     match config {
         Ok(_) => Check::ok(
             "settings",
             format!("{}, no unknown fields", place.folder.config().display()),
         ),
-        Err(error) => Check::failed("settings", place.config_failed(error)),
+        Err(error) => Check::failed("settings", place.settings_failed(error)),
     }
 }
 
@@ -193,7 +192,7 @@ fn running(place: &Place) -> Result<Status, Check> {
     let socket = place
         .socket()
         .map_err(|failure| Check::failed("running", failure))?;
-    match ask(&socket, &AdminRequest::Status) {
+    match ask(place.program, &socket, &AdminRequest::Status) {
         Ok(AdminReply::Status(status)) => Ok(*status),
         Ok(_) => Err(Check::fail(
             "running",

@@ -5,13 +5,14 @@ pub(crate) mod papers;
 
 use broker::clock::Clock;
 use broker::config::{Config, MetricsAddress};
-use broker::folder::Folder;
+use broker::program::PROGRAM;
 use broker::server::{Options, Server};
 use ed25519_dalek::SigningKey;
 use protocol::ids::{BrokerId, HostId, LeaseId, PublicKey, RenterId};
 use protocol::lease::{Goal, LeaseView};
 use protocol::message::{self, BrokerReply, BrokerRequest, HostReply, HostRequest, Rejection};
 use protocol::net::{Identity, Multiaddr, Node, NodeConfig, NodeEvent, NodeEvents};
+use protocol::operator::{Folder, ask};
 use protocol::units::Seconds;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -36,7 +37,7 @@ impl Stand {
     /// A broker on free ports, with these lines in its `broker.toml`.
     pub(crate) async fn new(settings: &str) -> Self {
         let temporary = tempfile::tempdir().unwrap();
-        let folder = Folder::new(temporary.path().join("broker"));
+        let folder = Folder::new(&PROGRAM, temporary.path().join("broker"));
         Identity::create(&folder.key()).unwrap();
         let text = format!("listen = [\"/ip4/127.0.0.1/tcp/0\"]\n{settings}\n");
         let mut config = Config::parse(&folder.config(), &text).unwrap();
@@ -113,7 +114,7 @@ impl Stand {
         request: broker::admin::wire::AdminRequest,
     ) -> broker::admin::wire::AdminReply {
         let socket = self.server().admin_socket().to_owned();
-        let asking = move || broker::admin::ask::ask(&socket, &request).unwrap();
+        let asking = move || ask(&PROGRAM, &socket, &request).unwrap();
         tokio::task::spawn_blocking(asking).await.unwrap()
     }
 

@@ -2,12 +2,12 @@
 
 use super::{Check, Place};
 use crate::config::Config;
-use crate::exit::chain;
 use crate::hardware::nvidia::Nvidia;
 use crate::hardware::this::ThisMachine;
 use crate::hardware::{Hardware, Measured};
 use protocol::ids::HostId;
 use protocol::machine::Gpu;
+use protocol::operator::chain;
 use protocol::units::Bytes;
 use std::path::Path;
 

@@ -1,7 +1,8 @@
-//! The answering side of the operator's socket. Only this user and root are answered.
+//! The answering side of the local socket: one JSON object a line in each direction, for this user and root alone.
+//! Nothing here can be reached over the network. What the answers are is not its business.
 
-use super::desk::AdminDesk;
-use super::wire::{AdminReply, REQUEST_BYTES_MAX};
+use super::{Program, Reply};
+use serde::de::DeserializeOwned;
 use std::fs::Permissions;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
@@ -11,15 +12,30 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::task::JoinSet;
 
-/// Operators at once.
+/// Longest question.
+const REQUEST_BYTES_MAX: u64 = 64 * 1024;
+/// Connections at once.
 const CONNECTIONS_MAX: usize = 64;
-/// An operator asks at once or not at all: whoever is silent takes a place from others.
+/// Whoever connects asks at once or not at all: the silent take a place from others.
 const READ_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Who answers.
+pub trait Desk: Clone + Send + Sync + 'static {
+    /// What can be asked.
+    type Request: DeserializeOwned + Send;
+    /// What is answered.
+    type Reply: Reply;
+
+    /// The answer to one question.
+    fn answer(&self, request: Self::Request) -> impl Future<Output = Self::Reply> + Send;
+}
 
 /// Why there is no socket.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot make the operator's socket {path}")]
+#[error("cannot make the {owner}'s socket {path}")]
 pub struct AdminSocketError {
+    /// Whose it is.
+    pub owner: &'static str,
     /// Where.
     pub path: PathBuf,
     /// What the system said.
@@ -29,15 +45,22 @@ pub struct AdminSocketError {
 
 /// The socket; its file goes when it is dropped.
 #[derive(Debug)]
-pub(crate) struct AdminSocket {
+pub struct AdminSocket {
     listener: UnixListener,
     path: PathBuf,
+    /// What answers, as the answers call it.
+    who: &'static str,
 }
 
 impl AdminSocket {
-    /// The caller has the data folder to itself, so a socket that is there already was left behind.
-    pub(crate) fn bind(path: &Path) -> Result<Self, AdminSocketError> {
+    /// Listens at `path`, with mode 0600. The caller has the data folder to itself, so a socket that is there
+    /// already was left behind.
+    ///
+    /// # Errors
+    /// What the system said.
+    pub fn bind(program: &Program, path: &Path) -> Result<Self, AdminSocketError> {
         let failed = |source| AdminSocketError {
+            owner: program.party,
             path: path.to_owned(),
             source,
         };
@@ -50,23 +73,26 @@ impl AdminSocket {
         Ok(Self {
             listener,
             path: path.to_owned(),
+            who: program.runs,
         })
     }
 
-    pub(crate) fn path(&self) -> &Path {
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Answers operators until it is dropped.
-    pub(crate) async fn serve(self, desk: AdminDesk) {
+    /// Answers until it is dropped.
+    pub async fn serve(self, desk: impl Desk) {
         let mut connections = JoinSet::new();
         loop {
             tokio::select! {
                 Some(_) = connections.join_next(), if !connections.is_empty() => {}
                 accepted = self.listener.accept(), if connections.len() < CONNECTIONS_MAX => match accepted {
-                    Ok((stream, _)) => { connections.spawn(converse(stream, desk.clone())); }
+                    Ok((stream, _)) => { connections.spawn(converse(stream, self.who, desk.clone())); }
                     Err(error) => {
-                        tracing::warn!(%error, "an operator could not be let in");
+                        tracing::warn!(%error, "a command could not be let in");
                         // Out of file descriptors, most likely: it passes.
                         tokio::time::sleep(Duration::from_millis(100)).await;
                     }
@@ -82,9 +108,9 @@ impl Drop for AdminSocket {
     }
 }
 
-/// Answers line after line until the operator hangs up.
-async fn converse(mut stream: UnixStream, desk: AdminDesk) {
-    let allowed = stream.peer_cred().is_ok_and(|peer| may_operate(peer.uid()));
+/// Answers line after line until the other side hangs up.
+async fn converse<D: Desk>(mut stream: UnixStream, who: &'static str, desk: D) {
+    let allowed = stream.peer_cred().is_ok_and(|peer| may_ask(peer.uid()));
     let (reader, mut writer) = stream.split();
     let mut reader = BufReader::new(reader.take(REQUEST_BYTES_MAX));
     let mut line = String::new();
@@ -96,11 +122,16 @@ async fn converse(mut stream: UnixStream, desk: AdminDesk) {
         }
         let is_cut = reader.get_ref().limit() == 0 && !line.ends_with('\n');
         let reply = if !allowed {
-            AdminReply::Refused("only the broker's own user and root may operate it".to_owned())
+            D::Reply::refusal(format!("only the {who}'s own user and root may ask it"))
         } else if is_cut {
-            AdminReply::Refused(format!("a question has at most {REQUEST_BYTES_MAX} bytes"))
+            D::Reply::refusal(format!("a question has at most {REQUEST_BYTES_MAX} bytes"))
         } else {
-            desk.answer_line(&line).await
+            match serde_json::from_str(&line) {
+                Ok(request) => desk.answer(request).await,
+                Err(error) => {
+                    D::Reply::refusal(format!("that is no question this {who} knows: {error}"))
+                }
+            }
         };
         let Ok(mut answer) = serde_json::to_vec(&reply) else {
             return;
@@ -113,6 +144,6 @@ async fn converse(mut stream: UnixStream, desk: AdminDesk) {
     }
 }
 
-fn may_operate(uid: u32) -> bool {
+fn may_ask(uid: u32) -> bool {
     uid == 0 || uid == rustix::process::geteuid().as_raw()
 }

@@ -1,43 +1,64 @@
-//! The asking side of the operator's socket: one question, one answer.
+//! The asking side of the local socket: one question, one answer.
 
-use super::wire::{AdminReply, AdminRequest, REPLY_BYTES_MAX};
+use super::Program;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How long a broker may take to answer.
+/// How long an answer may take.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+/// Longest answer: a million leases.
+const REPLY_BYTES_MAX: u64 = 512 * 1024 * 1024;
 
-/// Why there is no answer.
+/// What comes back over the local socket, one kind of which is a refusal.
+pub trait Reply: Serialize + DeserializeOwned + Send {
+    /// No, because.
+    fn refusal(reason: String) -> Self;
+
+    /// Why it is a refusal, if it is one.
+    fn refused(&self) -> Option<&str>;
+}
+
+/// Why there is no answer. `who` is what should have answered: `broker`, `agent`.
 #[derive(Debug, thiserror::Error)]
 pub enum AskError {
     /// Nobody listens.
-    #[error("no broker runs on {socket}")]
+    #[error("no {who} runs on {socket}")]
     NotRunning {
+        /// Who was asked.
+        who: &'static str,
         /// The socket.
         socket: PathBuf,
     },
     /// The socket is somebody else's.
-    #[error("this user may not talk to the broker at {socket}")]
+    #[error("this user may not talk to the {who} at {socket}")]
     NotAllowed {
+        /// Who was asked.
+        who: &'static str,
         /// The socket.
         socket: PathBuf,
     },
-    /// The broker does not answer, or not in full.
-    #[error("the broker at {socket} did not answer")]
+    /// There is no answer, or not all of it.
+    #[error("the {who} at {socket} did not answer")]
     NoAnswer {
+        /// Who was asked.
+        who: &'static str,
         /// The socket.
         socket: PathBuf,
         /// What happened.
         #[source]
         source: io::Error,
     },
-    /// The broker answers something else.
+    /// The answer is something else.
     #[error(
-        "the broker at {socket} answers in another way than this program expects: is it another version? ({reason})"
+        "the {who} at {socket} answers in another way than this program expects: is it another version? ({reason})"
     )]
     Malformed {
+        /// Who was asked.
+        who: &'static str,
         /// The socket.
         socket: PathBuf,
         /// What is wrong with it.
@@ -45,23 +66,31 @@ pub enum AskError {
     },
 }
 
-/// Asks the broker behind `socket`.
+/// Asks what `program` runs behind `socket`.
 ///
 /// # Errors
 /// When nobody listens, may be asked, or answers in time.
-pub fn ask(socket: &Path, request: &AdminRequest) -> Result<AdminReply, AskError> {
-    let stream = UnixStream::connect(socket).map_err(|source| not_connected(socket, source))?;
+pub fn ask<R: Reply>(
+    program: &Program,
+    socket: &Path,
+    request: &impl Serialize,
+) -> Result<R, AskError> {
+    let who = program.runs;
+    let stream =
+        UnixStream::connect(socket).map_err(|source| not_connected(who, socket, source))?;
     let line = exchange(&stream, request).map_err(|source| AskError::NoAnswer {
+        who,
         socket: socket.to_owned(),
         source: in_words(source),
     })?;
     serde_json::from_str(&line).map_err(|error| AskError::Malformed {
+        who,
         socket: socket.to_owned(),
         reason: error.to_string(),
     })
 }
 
-fn exchange(stream: &UnixStream, request: &AdminRequest) -> io::Result<String> {
+fn exchange(stream: &UnixStream, request: &impl Serialize) -> io::Result<String> {
     stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
     stream.set_write_timeout(Some(ANSWER_TIMEOUT))?;
     let mut line = serde_json::to_string(request)?;
@@ -91,18 +120,22 @@ fn in_words(source: io::Error) -> io::Error {
     source
 }
 
-fn not_connected(socket: &Path, source: io::Error) -> AskError {
+fn not_connected(who: &'static str, socket: &Path, source: io::Error) -> AskError {
     let socket = socket.to_owned();
     let kind = source.kind();
     if matches!(
         kind,
         io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused
     ) {
-        AskError::NotRunning { socket }
+        AskError::NotRunning { who, socket }
     } else if kind == io::ErrorKind::PermissionDenied {
-        AskError::NotAllowed { socket }
+        AskError::NotAllowed { who, socket }
     } else {
-        AskError::NoAnswer { socket, source }
+        AskError::NoAnswer {
+            who,
+            socket,
+            source,
+        }
     }
 }
 
@@ -111,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_broker_that_says_nothing_is_told_so_with_the_time() {
+    fn silence_is_said_with_the_time_that_was_waited() {
         let frozen = in_words(io::Error::from_raw_os_error(11));
         assert_eq!(frozen.to_string(), "nothing came within 30 s");
         let cut = in_words(io::ErrorKind::UnexpectedEof.into());

@@ -1,18 +1,23 @@
-//! The broker's data folder: what lies where in it. Must not open any of it.
+//! A data folder: what lies where in it. Must not open any of it.
 
+use super::Program;
 use std::path::{Path, PathBuf};
 
-/// A broker's data folder.
+/// The data folder of a broker or a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Folder {
     path: PathBuf,
+    settings: &'static str,
 }
 
 impl Folder {
-    /// The folder at `path`, whether it is there or not.
+    /// The folder of `program` at `path`, whether it is there or not.
     #[must_use]
-    pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into() }
+    pub fn new(program: &Program, path: impl Into<PathBuf>) -> Self {
+        Self {
+            path: path.into(),
+            settings: program.settings,
+        }
     }
 
     /// The folder itself.
@@ -21,7 +26,7 @@ impl Folder {
         &self.path
     }
 
-    /// The broker's key.
+    /// The key.
     #[must_use]
     pub fn key(&self) -> PathBuf {
         self.path.join("identity.key")
@@ -30,7 +35,7 @@ impl Folder {
     /// The settings.
     #[must_use]
     pub fn config(&self) -> PathBuf {
-        self.path.join("broker.toml")
+        self.path.join(self.settings)
     }
 
     /// The journal.
@@ -39,13 +44,7 @@ impl Folder {
         self.path.join("journal.db")
     }
 
-    /// A file that is as old as the last backup.
-    #[must_use]
-    pub fn last_backup(&self) -> PathBuf {
-        self.path.join("last-backup")
-    }
-
-    /// The operator's socket, unless the settings name another place.
+    /// The local socket, unless the settings name another place.
     #[must_use]
     pub fn admin_socket(&self) -> PathBuf {
         self.path.join("admin.sock")

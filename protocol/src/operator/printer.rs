@@ -3,7 +3,8 @@
 //! Must not decide what is said. A reader that has gone away (a closed pipe) is not a failure; an answer
 //! that cannot be written for another reason (a full disk) is one, and the command says so at its end.
 
-use crate::exit::{Exit, Failure};
+use super::{Exit, Failure};
+use crate::units::{MicroUsd, Timestamp};
 use serde::Serialize;
 use std::cell::RefCell;
 use std::io::{self, Write};
@@ -113,6 +114,23 @@ pub fn counted(count: u64, one: &str) -> String {
     }
 }
 
+/// A moment as RFC 3339 in UTC, to the millisecond.
+#[must_use]
+pub fn rfc3339(time: Timestamp) -> String {
+    let milliseconds = i64::try_from(time.0).unwrap_or(i64::MAX);
+    jiff::Timestamp::from_millisecond(milliseconds)
+        .unwrap_or(jiff::Timestamp::MAX)
+        .to_string()
+}
+
+/// An amount as people read it, from the decimal that JSON carries.
+#[must_use]
+pub fn usd(decimal: &str) -> String {
+    decimal
+        .parse::<MicroUsd>()
+        .map_or_else(|_| decimal.to_owned(), |amount| amount.to_string())
+}
+
 /// The lines of a table: one for the headings, one for each row, none folded.
 fn table(columns: &[(&str, Align)], rows: &[Vec<String>]) -> Vec<String> {
     let cell =
@@ -166,6 +184,20 @@ mod tests {
         assert_eq!(
             lines,
             ["renter    free", "r-abc    $1.00", "länge   $10.25"]
+        );
+    }
+
+    #[test]
+    fn amounts_have_the_places_they_need() {
+        assert_eq!(usd("0.350000"), "$0.35");
+        assert_eq!(usd("0.000033"), "$0.000033");
+    }
+
+    #[test]
+    fn times_are_utc() {
+        assert_eq!(
+            rfc3339(Timestamp(1_000_000_000_000)),
+            "2001-09-09T01:46:40Z"
         );
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::process::ExitCode;
 
-/// The exit codes of the broker's commands.
+/// The exit codes of the operators' commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
     /// Done, or an honest empty list.
@@ -16,7 +16,7 @@ pub enum Exit {
     NotFound,
     /// Not allowed: key, permissions.
     NotAllowed,
-    /// The broker does not run or does not answer.
+    /// Nothing answers: the program that should run, the engine, a broker.
     Unreachable,
 }
 
