@@ -5,7 +5,7 @@ use protocol::bounded::{List, Text};
 use protocol::ids::{BrokerId, HostId, LeaseId, OfferId, OrderId, RenterId};
 use protocol::job::PinnedImage;
 use protocol::lease::{Access, LeaseView, Phase};
-use protocol::terms::{ContractKind, Prices};
+use protocol::terms::{ContractKind, Prices, Rates};
 use protocol::units::{
     BasisPoints, Bytes, MicroUsd, Millis, PricePerGb, PricePerGbMonth, PricePerHour, Timestamp,
 };
@@ -18,9 +18,12 @@ pub(crate) fn lease(byte: u8, name: &str, phase: Phase) -> Held {
         order: OrderId::from_bytes([byte; 16]),
         name: Text::new(name).unwrap(),
         renter: RenterId::from_bytes([1; 32]),
-        host: HostId::from_bytes([2; 32]),
-        offer: OfferId::from_bytes([3; 16]),
+        place: Some((HostId::from_bytes([2; 32]), OfferId::from_bytes([3; 16]))),
         kind: ContractKind::OnDemand,
+        bid: None,
+        to_win: None,
+        rests_until: None,
+        gpu_count: 0,
         phase,
         since: Timestamp(1_796_047_364_103),
         progress: None,
@@ -34,6 +37,8 @@ pub(crate) fn lease(byte: u8, name: &str, phase: Phase) -> Held {
         ram: Bytes(4 << 30),
         disk: Bytes::from_gb(50),
         prices: prices(),
+        rates: Rates::flat(prices().compute),
+        term: None,
         fee: BasisPoints(300),
         ordered_at: Timestamp(1_796_047_360_000),
         started_at: None,

@@ -34,14 +34,17 @@ impl Until {
         match (&view.phase, self) {
             (Phase::Closed(_), _) => true,
             (Phase::Closing(_), _) => !matches!(self, Self::Gone),
-            (Phase::Running, Self::Started) => true,
-            (Phase::Paused(_), Self::Started) => true,
+            (Phase::Running | Phase::Noticed(..), Self::Started) => true,
+            (Phase::Paused(cause), Self::Started) => !cause.resumes_by_itself(),
             (Phase::Paused(_), Self::Stopped) => is_at_rest(view.container.as_ref()),
             (
-                Phase::Offered
+                Phase::Resting
+                | Phase::Clearing(_)
+                | Phase::Offered
                 | Phase::Accepted
                 | Phase::Preparing
                 | Phase::Running
+                | Phase::Noticed(..)
                 | Phase::Suspect
                 | Phase::Paused(_),
                 _,

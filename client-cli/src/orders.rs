@@ -172,7 +172,8 @@ mod tests {
     use protocol::bounded::{List, Text};
     use protocol::ids::{OfferId, OrderId};
     use protocol::job::{Job, PinnedImage};
-    use protocol::terms::ContractKind;
+    use protocol::order::Target;
+    use protocol::terms::Deal;
     use protocol::units::{Bytes, MicroUsd, PricePerHour};
 
     const NOW: Timestamp = Timestamp(1_796_047_364_000);
@@ -181,9 +182,14 @@ mod tests {
     fn order(byte: u8) -> Order {
         Order {
             id: OrderId::from_bytes([byte; 16]),
-            offer: OfferId::from_bytes([2; 16]),
-            terms: Digest::of(b"terms"),
-            kind: ContractKind::OnDemand,
+            target: Target::Offer {
+                offer: OfferId::from_bytes([2; 16]),
+                terms: Digest::of(b"terms"),
+            },
+            deal: Deal::OnDemand,
+            gpus: 1,
+            cpu_millicores: None,
+            ram: None,
             name: Text::new("brave-otter").unwrap(),
             job: Job {
                 image: PinnedImage {

@@ -6,12 +6,12 @@ use crate::failure::{Code, Failure};
 use crate::image::Resolved;
 use crate::printer::Object;
 use crate::session::Broker;
-use crate::view::{cores_in_words, gpus_in_words, lasts, ram_in_words};
+use crate::view::{cores_in_words, lasts, portion_in_words, ram_in_words};
 use protocol::ids::HostId;
 use protocol::machine::ContainerNetwork;
 use protocol::offer::Offer;
 use protocol::order::Order;
-use protocol::terms::{compute_due, storage_due};
+use protocol::terms::{Need, Prices, compute_due, storage_due};
 use protocol::units::{MicroUsd, PricePerHour, Seconds};
 use protocol::usage::Balance;
 use serde_json::json;
@@ -26,6 +26,8 @@ pub(crate) struct Preview<'a> {
     pub order: &'a Order,
     /// The offer it is about.
     pub offer: &'a Offer,
+    /// How many of its GPUs.
+    pub gpus: u16,
     /// Whose offer it is.
     pub host: HostId,
     /// The broker it would be sent to.
@@ -39,9 +41,14 @@ pub(crate) struct Preview<'a> {
 }
 
 impl Preview<'_> {
+    /// The prices of its GPUs together.
+    fn prices(&self) -> Prices {
+        self.offer.prices.of_gpus(self.gpus)
+    }
+
     /// All in, while it runs.
     pub(crate) fn hourly(&self) -> MicroUsd {
-        self.offer.prices.all_in_hour(self.order.disk)
+        self.prices().all_in_hour(Need::disk(self.order.disk))
     }
 
     /// What is held at the start: an hour, or the whole budget if that is less.
@@ -102,7 +109,7 @@ impl Preview<'_> {
         let mut lines = Vec::new();
         let mut line = |label: &str, value: String| lines.push((label.to_owned(), value));
         line("Offer", self.offer_in_words());
-        line("GPU", gpus_in_words(&self.offer.share.gpus));
+        line("GPU", portion_in_words(&self.offer.share.gpus, self.gpus));
         line("Machine", self.machine_in_words());
         line("Image", self.image_in_words());
         line("Kind", "on demand: these terms until it ends".to_owned());
@@ -183,7 +190,7 @@ impl Preview<'_> {
     }
 
     fn price_in_words(&self) -> String {
-        let prices = &self.offer.prices;
+        let prices = self.prices();
         let compute = compute_due(prices.compute, HOUR.millis());
         let disk = storage_due(prices.storage, self.order.disk, HOUR.millis());
         let hourly = self.hourly();
@@ -227,8 +234,8 @@ impl Preview<'_> {
         };
         json!({
             "schema": "feira.order/1",
-            "offer": order.offer.to_string(),
-            "terms": order.terms.to_string(),
+            "offer": self.offer.id.to_string(),
+            "gpus": self.gpus,
             "host": self.host.to_string(),
             "broker": self.broker.id.to_string(),
             "kind": "on_demand",

@@ -14,6 +14,10 @@ const TICK: Duration = Duration::from_millis(120);
 /// Where a start is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum At {
+    /// A bid that waits for a price.
+    Resting,
+    /// Those who are there have to go first.
+    Clearing,
     /// Matched; the host has not answered.
     Matched,
     /// The host has it.
@@ -33,6 +37,8 @@ impl At {
     /// it shows that the host has heard.
     fn of(view: &LeaseView, resumed: bool) -> Self {
         match &view.phase {
+            Phase::Resting => Self::Resting,
+            Phase::Clearing(_) => Self::Clearing,
             Phase::Offered => Self::Matched,
             Phase::Accepted | Phase::Preparing if resumed => {
                 let heard = view.container.as_ref().map(|_| Self::Granted);
@@ -40,7 +46,9 @@ impl At {
             }
             Phase::Accepted => Self::Granted.max(Self::of_progress(view.progress.as_ref())),
             Phase::Preparing => Self::of_progress(view.progress.as_ref()).max(Self::Granted),
+            Phase::Paused(cause) if cause.resumes_by_itself() => Self::Resting,
             Phase::Running
+            | Phase::Noticed(..)
             | Phase::Suspect
             | Phase::Paused(_)
             | Phase::Closing(_)
@@ -60,6 +68,8 @@ impl At {
     /// What is true when this is behind.
     const fn done(self) -> &'static str {
         match self {
+            Self::Resting => "bid won",
+            Self::Clearing => "place cleared",
             Self::Matched => "host accepted",
             Self::Granted => "host ready",
             Self::Pulling => "image ready",
@@ -72,6 +82,8 @@ impl At {
     /// What happens in it.
     const fn doing(self) -> &'static str {
         match self {
+            Self::Resting => "the bid waits",
+            Self::Clearing => "those who are there are told to go",
             Self::Matched => "waiting for the host",
             Self::Granted => "the host prepares",
             Self::Pulling => "pulling the image",
@@ -97,21 +109,23 @@ pub(crate) struct Stages<'a> {
 }
 
 impl<'a> Stages<'a> {
-    /// Begins with the order matched, or with a stopped lease that is to run again.
-    pub(crate) fn begin(printer: &'a Printer, resumed: bool) -> Self {
+    /// Begins with an order that was taken, or with a stopped lease that is to run again.
+    pub(crate) fn begin(printer: &'a Printer, view: &LeaseView) -> Self {
+        let resumed = view.started_at.is_some();
+        let at = At::of(view, resumed).min(At::Matched);
         let line = printer.can_animate().then(|| {
             let line = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
             if let Ok(style) = ProgressStyle::with_template("  {spinner} {msg}") {
                 line.set_style(style);
             }
             line.enable_steady_tick(TICK);
-            line.set_message(At::Matched.doing());
+            line.set_message(at.doing());
             line
         });
         let watch = Stopwatch::start();
         let stages = Self {
             printer,
-            at: At::Matched,
+            at,
             resumed,
             since: watch,
             begun: watch,
@@ -193,21 +207,32 @@ impl<'a> Stages<'a> {
 /// it; a resumed lease has its image and its container, unless they were seen to be made again.
 fn passed(from: At, to: At, resumed: bool) -> Vec<At> {
     let is_named = |stage: &At| match stage {
+        At::Resting | At::Clearing => *stage == from,
         At::Matched | At::Starting => true,
         At::Granted | At::Over => false,
         At::Pulling | At::Creating => !resumed || *stage == from,
     };
-    [At::Matched, At::Pulling, At::Creating, At::Starting]
-        .into_iter()
-        .filter(|stage| *stage >= from && *stage < to)
-        .filter(is_named)
-        .collect()
+    [
+        At::Resting,
+        At::Clearing,
+        At::Matched,
+        At::Pulling,
+        At::Creating,
+        At::Starting,
+    ]
+    .into_iter()
+    .filter(|stage| *stage >= from && *stage < to)
+    .filter(is_named)
+    .collect()
 }
 
 const fn has_run(phase: &Phase) -> bool {
     matches!(
         phase,
-        Phase::Running | Phase::Suspect | Phase::Paused(PauseCause::Exited(_))
+        Phase::Running
+            | Phase::Noticed(..)
+            | Phase::Suspect
+            | Phase::Paused(PauseCause::Exited(_))
     )
 }
 

@@ -10,7 +10,7 @@ use crate::view::Held;
 use protocol::ids::PublicKey;
 use protocol::net::frames::{MessageError, MessageReader, read_message, write_message};
 use protocol::net::{Multiaddr, Tunnel, parse_address};
-use protocol::tunnel::{Opening, OpeningReply, Purpose, TunnelRequest};
+use protocol::tunnel::{Opening, OpeningReply, Purpose, TunnelRefusal, TunnelRequest};
 use protocol::units::Millis;
 use std::time::Duration;
 use tokio::io::{ReadHalf, WriteHalf};
@@ -38,7 +38,13 @@ pub(crate) async fn open(
     purpose: Purpose,
 ) -> Result<Open, Failure> {
     let node = context.session_with(held.broker).await?.node();
-    let host = PublicKey::from(held.view.host);
+    let Some((host, _)) = held.view.place else {
+        return Err(Failure::of_tunnel_refusal(
+            &TunnelRefusal::NotRunning,
+            &held.view.name,
+        ));
+    };
+    let host = PublicKey::from(host);
     let watch = Stopwatch::start();
     // The reasons are addresses and words of the network's: for those who ask why.
     let silent = |reason: String| {

@@ -8,7 +8,7 @@ use protocol::filter::gigabytes_as_sold;
 use protocol::ids::BrokerId;
 use protocol::lease::{LeaseView, PauseCause, Phase};
 use protocol::machine::Gpu;
-use protocol::terms::{ContractKind, storage_due};
+use protocol::terms::{ContractKind, Need, Prices, storage_due};
 use protocol::units::{Bytes, MicroUsd, Millis, Seconds, Timestamp};
 use serde_json::{Value, json};
 
@@ -52,13 +52,18 @@ fn optional_time(at: Option<Timestamp>) -> Value {
 
 /// GPUs as people say them: `2x RTX 4090 24 GB`, or `none` on a CPU machine.
 pub(crate) fn gpus_in_words(gpus: &[Gpu]) -> String {
+    portion_in_words(gpus, u16::try_from(gpus.len()).unwrap_or(u16::MAX))
+}
+
+/// So many of these GPUs, which are all of one model.
+pub(crate) fn portion_in_words(gpus: &[Gpu], count: u16) -> String {
     let Some(first) = gpus.first() else {
         return "none".to_owned();
     };
     let model = first.model.replace("NVIDIA ", "").replace("GeForce ", "");
     // As it is sold, which drivers never quite report.
     let gigabytes = gigabytes_as_sold(first.vram) / 1000;
-    format!("{}x {model} {gigabytes} GB", gpus.len())
+    format!("{count}x {model} {gigabytes} GB")
 }
 
 /// Cores as people say them: `2`, `1.5`.
@@ -78,6 +83,19 @@ pub(crate) fn ram_in_words(ram: Bytes) -> String {
     format!("{}.{} GiB", tenths / 10, tenths % 10)
 }
 
+/// What an hour of it costs all in while it runs: by the bid while nothing else is agreed.
+pub(crate) fn hourly(view: &LeaseView) -> MicroUsd {
+    let mut prices = view.prices;
+    if let (Phase::Resting, Some(bid)) = (&view.phase, view.bid) {
+        prices = Prices {
+            compute: bid,
+            ..prices
+        }
+        .of_gpus(view.gpu_count);
+    }
+    prices.all_in_hour(Need::disk(view.disk))
+}
+
 /// What a stopped lease costs a day.
 pub(crate) fn disk_per_day(view: &LeaseView) -> MicroUsd {
     storage_due(view.prices.storage, view.disk, DAY.millis())
@@ -95,7 +113,7 @@ pub(crate) fn ends_by(view: &LeaseView, now: Timestamp) -> Option<Timestamp> {
     if view.phase != Phase::Running {
         return None;
     }
-    let hourly = view.prices.all_in_hour(view.disk);
+    let hourly = hourly(view);
     let left = view.budget.saturating_sub(view.charged.total());
     let by_money = lasts(left, hourly).map(|left| now.after(left.millis()));
     let by_time = view.duration_max.map(|most| {
@@ -115,6 +133,16 @@ pub(crate) fn phase_in_words(phase: &Phase) -> String {
 
 fn reason_in_words(phase: &Phase) -> Option<String> {
     match phase {
+        Phase::Resting => Some("the bid waits for its price, or for a free resource".to_owned()),
+        Phase::Clearing(by) => Some(format!(
+            "those who are there are told to go, by {} at the latest",
+            clock_time(*by)
+        )),
+        Phase::Noticed(cause, by) => Some(format!(
+            "it has to go, by {} at the latest: {}",
+            clock_time(*by),
+            pause_in_words(cause)
+        )),
         Phase::Offered | Phase::Accepted | Phase::Preparing | Phase::Running => None,
         Phase::Suspect => Some("the host is not heard; nothing is billed".to_owned()),
         Phase::Paused(cause) => Some(pause_in_words(cause)),
@@ -127,6 +155,10 @@ fn pause_in_words(cause: &PauseCause) -> String {
         PauseCause::Renter => "you stopped it".to_owned(),
         PauseCause::Exited(code) => format!("its main process ended with code {code}"),
         PauseCause::OutOfMemory => "its main process was killed for memory".to_owned(),
+        PauseCause::Outbid => "somebody bid more; it resumes by itself when its bid wins".to_owned(),
+        PauseCause::Preempted => {
+            "a lease on demand took its place; it resumes by itself when its bid wins".to_owned()
+        }
         PauseCause::DiskFull => "it wrote more than its disk and was stopped".to_owned(),
         PauseCause::FundsLow => "the money would not last another five minutes".to_owned(),
         PauseCause::ResumeFailed(problem) => {
@@ -138,21 +170,30 @@ fn pause_in_words(cause: &PauseCause) -> String {
     }
 }
 
+/// The kind as programs read it.
+pub(crate) const fn kind_word(kind: ContractKind) -> &'static str {
+    match kind {
+        ContractKind::OnDemand => "on_demand",
+        ContractKind::Bid => "bid",
+        ContractKind::Interruptible => "interruptible",
+        ContractKind::Reserved => "reserved",
+    }
+}
+
 /// A lease as programs see it.
 pub(crate) fn lease_json(held: &Held, now: Timestamp) -> Value {
     let view = &held.view;
-    let ContractKind::OnDemand = view.kind;
     json!({
         "schema": LEASE_SCHEMA,
         "id": view.id.to_string(),
         "name": view.name.as_str(),
-        "kind": "on_demand",
+        "kind": kind_word(view.kind),
         "state": view.phase.word(),
         "reason": reason_in_words(&view.phase),
         "since": rfc3339(view.since),
         "broker": held.broker.to_string(),
-        "host": view.host.to_string(),
-        "offer": view.offer.to_string(),
+        "host": view.place.map(|(host, _)| host.to_string()),
+        "offer": view.place.map(|(_, offer)| offer.to_string()),
         "order": view.order.to_string(),
         "renter": view.renter.to_string(),
         "image": view.image.to_string(),
@@ -160,7 +201,7 @@ pub(crate) fn lease_json(held: &Held, now: Timestamp) -> Value {
         "cpu_millicores": view.cpu_millicores,
         "ram_bytes": view.ram.0,
         "disk_bytes": view.disk.0,
-        "price_usd_per_hour": view.prices.all_in_hour(view.disk).decimal(),
+        "price_usd_per_hour": hourly(view).decimal(),
         "compute_usd_per_hour": view.prices.compute.amount().decimal(),
         "storage_usd_per_gb_month": view.prices.storage.amount().decimal(),
         "upload_usd_per_gb": view.prices.upload.amount().decimal(),
@@ -198,13 +239,16 @@ fn gpu_json(gpu: &Gpu) -> Value {
 /// A lease as people see it.
 pub(crate) fn lease_object(held: &Held, now: Timestamp) -> Object {
     let view = &held.view;
-    let hourly = view.prices.all_in_hour(view.disk);
+    let hourly = hourly(view);
     let mut lines = vec![
         line("Name", format!("{} ({})", view.name, view.id)),
         line("State", state_in_words(view)),
         line(
             "Host",
-            format!("{}, offer {}", view.host.short(), view.offer.short()),
+            match view.place {
+                Some((host, offer)) => format!("{}, offer {}", host.short(), offer.short()),
+                None => "none yet".to_owned(),
+            },
         ),
         line(
             "Broker",
@@ -320,15 +364,14 @@ fn lease_row(held: &Held, now: Timestamp) -> Row {
             view.id.short(),
             view.phase.word().to_owned(),
             gpus_in_words(&view.gpus),
-            view.prices
-                .all_in_hour(view.disk)
-                .to_string()
+            hourly(view).to_string()
                 .replace('$', ""),
             view.charged.total().to_string(),
             view.budget.to_string(),
             ends.unwrap_or_else(|| "-".to_owned()),
             view.image.name.to_string(),
-            view.host.short(),
+            view.place
+                .map_or_else(|| "-".to_owned(), |(host, _)| host.short()),
             held.broker.short(),
             clock_time(view.ordered_at),
         ],

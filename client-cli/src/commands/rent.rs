@@ -20,10 +20,13 @@ use crate::orders::{self, Pending};
 use crate::preview::Preview;
 use crate::session::Broker;
 use protocol::bounded::List;
+use protocol::ids::OfferId;
 use protocol::filter::{Direction, Field, SortKey};
 use protocol::message::{BrokerReply, BrokerRequest, LeaseScope, Search};
 use protocol::order::Order;
+use protocol::terms::{ContractKind, Need};
 use protocol::usage::Balance;
+use std::collections::BTreeSet;
 use wish::Wish;
 
 /// How many offers are kept to fall back on.
@@ -113,7 +116,7 @@ impl Offered {
     /// The order of one candidate, with an id of its own.
     fn order(&self, wish: &Wish, index: usize) -> Result<Order, Failure> {
         let candidate = self.candidates.get(index).ok_or_else(gone)?;
-        wish.order(candidate.offer.body(), &self.image)
+        wish.order(candidate, &self.image)
     }
 }
 
@@ -121,13 +124,10 @@ impl Offered {
 async fn choose(context: &Context, arguments: &RentArgs) -> Result<(Vec<Candidate>, u32), Failure> {
     let session = context.session().await?;
     let disk = arguments.filter.disk();
+    let kind = ContractKind::OnDemand;
     if let Some(typed) = arguments.offer() {
-        let found = search::find_offer(session, typed, disk).await?;
-        return match found.as_slice() {
-            [] => Err(gone_offer(typed)),
-            [_] => Ok((found, 1)),
-            several => Err(ambiguous_offer(typed, several)),
-        };
+        let found = search::find_offer(session, typed, disk, kind).await?;
+        return portion_of(typed, found, arguments.filter.gpus);
     }
     let cheapest = SortKey {
         field: Field::DphTotal,
@@ -136,7 +136,8 @@ async fn choose(context: &Context, arguments: &RentArgs) -> Result<(Vec<Candidat
     let search = Search {
         filter: arguments.filter.filter()?,
         sort: List::first([cheapest]),
-        disk,
+        need: Need::disk(disk),
+        kind,
         limit: CANDIDATES,
     };
     let finding = search::find(session, &search).await?;
@@ -149,6 +150,27 @@ async fn choose(context: &Context, arguments: &RentArgs) -> Result<(Vec<Candidat
     }
     let matching = finding.matching;
     Ok((finding.candidates, matching))
+}
+
+/// The portion that is meant of the only offer called so: with as many GPUs as were asked for, or the fewest.
+fn portion_of(
+    typed: &str,
+    mut found: Vec<Candidate>,
+    gpus: Option<u16>,
+) -> Result<(Vec<Candidate>, u32), Failure> {
+    found.sort_by_key(|one| (one.offer.body().id, one.gpus));
+    let Some(first) = found.first() else {
+        return Err(gone_offer(typed));
+    };
+    let id = first.offer.body().id;
+    if found.iter().any(|one| one.offer.body().id != id) {
+        return Err(ambiguous_offer(typed, &found));
+    }
+    let wanted = gpus.unwrap_or(first.gpus);
+    match found.iter().find(|one| one.gpus == wanted) {
+        Some(one) => Ok((vec![one.clone()], 1)),
+        None => Err(not_that_portion(first, wanted)),
+    }
 }
 
 fn gone() -> Failure {
@@ -164,13 +186,27 @@ fn gone_offer(typed: &str) -> Failure {
 }
 
 fn ambiguous_offer(typed: &str, several: &[Candidate]) -> Failure {
-    let what = format!("'{typed}' could be {} offers", several.len());
-    several
-        .iter()
+    let ids: BTreeSet<OfferId> = several.iter().map(|one| one.offer.body().id).collect();
+    let what = format!("'{typed}' could be {} offers", ids.len());
+    ids.iter()
         .take(8)
-        .fold(Failure::new(Code::Ambiguous, what), |failure, candidate| {
-            failure.help(candidate.offer.body().id.to_string())
+        .fold(Failure::new(Code::Ambiguous, what), |failure, id| {
+            failure.help(id.to_string())
         })
+}
+
+/// In which portions an offer is sold, when it is not sold in the one that was asked for; or that it is, and
+/// not free now.
+fn not_that_portion(candidate: &Candidate, wanted: u16) -> Failure {
+    let offer = candidate.offer.body();
+    let id = offer.id.short();
+    if offer.is_sold_as(wanted) {
+        let what = format!("{wanted} GPUs of {id} are not free now");
+        return Failure::new(Code::OfferTaken, what).help("see what there is: feira search");
+    }
+    let counts: Vec<String> = offer.counts().map(|count| count.to_string()).collect();
+    let what = format!("{id} is not sold with {wanted} GPUs; it is with {}", counts.join(", "));
+    Failure::new(Code::NotSold, what).help("choose one of them: --gpus N")
 }
 
 /// Shows what the order means and gets a yes; false when showing it was all that was asked.
@@ -185,6 +221,7 @@ async fn agree(
     let preview = Preview {
         order,
         offer: candidate.offer.body(),
+        gpus: candidate.gpus,
         host: candidate.offer.signer().into(),
         broker,
         image: &offered.image,

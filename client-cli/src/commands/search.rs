@@ -23,6 +23,7 @@ use merge::Merger;
 use protocol::bounded::List;
 use protocol::filter::{Comparison, Field, Filter, SortKey, Term, parse_sort};
 use protocol::message::{BrokerReply, BrokerRequest, FOUND_MAX, Search};
+use protocol::terms::{ContractKind, Need};
 use protocol::units::Bytes;
 
 const EXAMPLES: &str = "\
@@ -63,7 +64,8 @@ pub(crate) async fn run(context: &Context, arguments: &SearchArgs) -> Result<Exi
     let search = Search {
         filter: arguments.filter.filter()?,
         sort: sort_keys(&arguments.sort)?,
-        disk: arguments.filter.disk(),
+        need: Need::disk(arguments.filter.disk()),
+        kind: ContractKind::OnDemand,
         limit: arguments.limit,
     };
     let session = context.session().await?;
@@ -72,7 +74,7 @@ pub(crate) async fn run(context: &Context, arguments: &SearchArgs) -> Result<Exi
         context.printer.warn(warning);
     }
     let mut why = why::lines(&finding, &arguments.filter).into_iter();
-    let listing = table::listing(&finding, search.disk, why.next().unwrap_or_default());
+    let listing = table::listing(&finding, &search, why.next().unwrap_or_default());
     context.printer.list(&listing)?;
     if finding.candidates.is_empty() {
         // People got the first line in the table's place.
@@ -127,6 +129,7 @@ pub(crate) async fn find_offer(
     session: &Session,
     typed: &str,
     disk: Bytes,
+    kind: ContractKind,
 ) -> Result<Vec<Candidate>, Failure> {
     let term = Term::compare(Field::Id, Comparison::Equal, typed)
         .map_err(|problem| Failure::new(Code::BadValue, problem.to_string()))?;
@@ -135,8 +138,9 @@ pub(crate) async fn find_offer(
     let search = Search {
         filter,
         sort: List::default(),
-        disk,
-        limit: 20,
+        need: Need::disk(disk),
+        kind,
+        limit: u16::try_from(FOUND_MAX).unwrap_or(u16::MAX),
     };
     Ok(find(session, &search).await?.candidates)
 }

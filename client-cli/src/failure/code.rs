@@ -95,6 +95,8 @@ catalogue! {
         "Stopping frees the machine and keeps the disk. Try again later, or end this lease and rent elsewhere.";
     HostRefused "E0415" Gone "the host refused the lease"
         "The host has the last word on its own hardware. Nothing was billed; the message says why it refused.";
+    HostSuspended "E0416" Gone "the broker suspended the host"
+        "The operator of the broker takes no new leases for this host; the message says why. Nothing was billed.";
     NameTaken "E0420" Failed "you have an open lease of that name"
         "Names are unique among open leases. Choose another with --name, or leave it out.";
     WrongPhase "E0421" Failed "the lease is in a phase in which that cannot be done"
@@ -103,8 +105,18 @@ catalogue! {
         "The message says what it did not like. Nothing was billed.";
     BeyondOffer "E0423" NothingMatches "more than the offer allows"
         "The offer bounds disk and duration. `feira search` shows offers with more.";
+    NotSold "E0424" NothingMatches "the offer is not sold that way"
+        "Hosts decide in which portions they sell, whether to bidders, and whether for prepaid terms; the message says what this one does. `feira search --kind interruptible` or `--kind reserved` shows what is sold so.";
+    CannotConvert "E0425" Failed "a lease cannot become one of that kind"
+        "What can become what: a lease on demand becomes reserved, an interruptible one becomes one on demand, and so on; the message says why this one cannot. Nothing changed.";
+    OwnMachine "E0426" Failed "the machine is your own"
+        "The key that would pay is the key of the host. Nobody rents from himself: such leases would buy reputation.";
     PriceAboveLimit "E0501" NothingMatches "the price is above the ceiling"
         "The offer, with the asked disk, costs more an hour than --max-price allows.";
+    BidTooLow "E0502" NothingMatches "the bid is too low"
+        "It is under the host's floor, or under what has to be bid to run now. The message says how much is needed; `feira search --kind interruptible` shows it for every offer.";
+    BidExpired "E0503" NothingMatches "the bid was not met in time"
+        "The bid rested for the time given with --for, and no offer came down to it. Nothing was billed, and what was held is free again.";
     TunnelRefused "E0520" NotRun "the host refused the tunnel"
         "The host of the lease was reached and said no; the message says why.";
     NotRunning "E0521" NotRun "the container does not run"

@@ -58,6 +58,19 @@ impl Failure {
             Rejection::BadValue { .. } | Rejection::IdReused | Rejection::Replayed => {
                 Self::new(Code::OrderRefused, what)
             }
+            Rejection::NothingMatches => Self::new(Code::NothingMatches, what)
+                .help("see what there is: feira search")
+                .help("or wait for one at your price: feira rent … --bid PRICE"),
+            Rejection::BidTooLow { needed, .. } => Self::new(Code::BidTooLow, what)
+                .help(format!("bid at least {}", dollars(needed.amount()))),
+            Rejection::NotSold(_) => Self::new(Code::NotSold, what)
+                .help("see what is sold, and how: feira search --kind …"),
+            Rejection::CannotConvert { .. } => Self::new(Code::CannotConvert, what)
+                .help("end it and rent anew: feira end, feira rent"),
+            Rejection::OwnMachine => Self::new(Code::OwnMachine, what)
+                .help("rent with another key (--key), or from another host"),
+            Rejection::HostSuspended(_) => Self::new(Code::HostSuspended, what)
+                .help("take another: feira search"),
             Rejection::TooMany(_) | Rejection::ShuttingDown | Rejection::Busy => {
                 Self::new(Code::Busy, what)
             }
@@ -102,7 +115,12 @@ impl Failure {
             | EndCause::DiskExpired
             | EndCause::HostLost
             | EndCause::Host(_)
-            | EndCause::Operator => Self::new(Code::LeaseEnded, what),
+            | EndCause::Operator
+            | EndCause::TermOver
+            | EndCause::OfferEnded
+            | EndCause::HostFailed(_) => Self::new(Code::LeaseEnded, what),
+            EndCause::BidExpired => Self::new(Code::BidExpired, what)
+                .help("nothing was billed; bid more, or wait longer: --for"),
         }
     }
 }
@@ -176,6 +194,10 @@ pub(crate) fn end_in_words(cause: &EndCause) -> String {
         EndCause::HostLost => "the host was not heard for too long".to_owned(),
         EndCause::Host(detail) => format!("the host ended it: {detail}"),
         EndCause::Operator => "the broker's operator ended it".to_owned(),
+        EndCause::BidExpired => "the bid was not met in time".to_owned(),
+        EndCause::TermOver => "its prepaid term was over".to_owned(),
+        EndCause::OfferEnded => "the host's promised end date came".to_owned(),
+        EndCause::HostFailed(detail) => format!("the host failed the prepaid term: {detail}"),
     }
 }
 

@@ -7,8 +7,9 @@ use protocol::ids::{BrokerId, Digest, OfferId, OrderId};
 use protocol::job::{Job, PinnedImage};
 use protocol::machine::Machine;
 use protocol::message::BrokerInfo;
-use protocol::offer::Share;
-use protocol::terms::{ContractKind, Limits};
+use protocol::offer::{Chunks, Share};
+use protocol::order::Target;
+use protocol::terms::{Deal, Limits, Sales};
 use protocol::units::{BasisPoints, Bytes, Timestamp};
 use std::time::Duration;
 
@@ -31,9 +32,14 @@ fn image() -> Resolved {
 fn order() -> Order {
     Order {
         id: OrderId::from_bytes([1; 16]),
-        offer: OfferId::from_bytes([2; 16]),
-        terms: Digest::of(b"terms"),
-        kind: ContractKind::OnDemand,
+        target: Target::Offer {
+            offer: OfferId::from_bytes([2; 16]),
+            terms: Digest::of(b"terms"),
+        },
+        deal: Deal::OnDemand,
+        gpus: 0,
+        cpu_millicores: None,
+        ram: None,
         name: text("brave-otter"),
         job: Job {
             image: image().image,
@@ -77,9 +83,15 @@ fn offer() -> Offer {
             ram: Bytes(30 << 30),
             shared_memory: Bytes(1 << 30),
         },
+        chunks: Chunks::Any,
+        gpus_min: 0,
         prices: prices(),
+        sales: Sales::default(),
         limits: Limits {
             start_within: Seconds(300),
+            duration_min: Seconds(0),
+            until: None,
+            notice: Seconds(120),
             duration_max: Some(Seconds(86_400)),
             stop_grace: Seconds(10),
             disk_max: Bytes::from_gb(100),
@@ -114,6 +126,7 @@ fn refused(change: impl Fn(&mut Order, &mut Offer, &mut Resolved)) -> Option<Cod
     let preview = Preview {
         order: &order,
         offer: &offer,
+        gpus: 0,
         host,
         broker: &broker,
         image: &image,
@@ -132,6 +145,7 @@ fn the_sums_are_those_of_the_terms() {
     let preview = Preview {
         order: &order,
         offer: &offer,
+        gpus: 0,
         host: HostId::from_bytes([2; 32]),
         broker: &broker,
         image: &image,

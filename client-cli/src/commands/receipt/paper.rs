@@ -6,11 +6,10 @@
 use crate::amounts::in_gigabytes;
 use crate::failure::{Code, Failure, end_in_words};
 use crate::orders::{from_hexadecimal, hexadecimal};
-use crate::view::{clock_time, rfc3339};
+use crate::view::{clock_time, kind_word, rfc3339};
 use protocol::codec;
 use protocol::ids::PublicKey;
 use protocol::signed::{Signed, Verified};
-use protocol::terms::ContractKind;
 use protocol::units::{Bytes, MicroUsd, Millis};
 use protocol::usage::Receipt;
 use serde_json::{Value, json};
@@ -82,7 +81,6 @@ impl Paper {
     /// The file.
     pub(crate) fn json(&self) -> Value {
         let receipt = self.receipt();
-        let ContractKind::OnDemand = receipt.kind;
         let time = |at: Option<_>| at.map(rfc3339);
         json!({
             "schema": SCHEMA,
@@ -92,7 +90,8 @@ impl Paper {
             "host": receipt.host.to_string(),
             "broker": protocol::ids::BrokerId::from(self.signer()).to_string(),
             "offer": receipt.offer.to_string(),
-            "kind": "on_demand",
+            "kind": kind_word(receipt.kind),
+            "gpus": receipt.gpus,
             "image": receipt.image.to_string(),
             "issued_at": rfc3339(self.verified.header().issued),
             "final": receipt.ended.is_some(),

@@ -48,10 +48,7 @@ pub(super) async fn finish(
 pub(crate) async fn watch_start(context: &Context, held: &Held) -> Result<Exit, Failure> {
     let mut interrupts = signal(SignalKind::interrupt())
         .map_err(|error| Failure::new(Code::Bug, format!("no signals: {error}")))?;
-    let stages = RefCell::new(Stages::begin(
-        &context.printer,
-        held.view.started_at.is_some(),
-    ));
+    let stages = RefCell::new(Stages::begin(&context.printer, &held.view));
     let (outcome, took) = {
         let following = follow(context, held, Until::Started, |view| {
             stages.borrow_mut().show(view)
@@ -95,7 +92,14 @@ pub(crate) async fn watch_start(context: &Context, held: &Held) -> Result<Exit, 
             now.view.name,
             phase_in_words(&now.view.phase)
         )),
-        Phase::Offered | Phase::Accepted | Phase::Preparing | Phase::Running | Phase::Suspect => {}
+        Phase::Resting
+        | Phase::Clearing(_)
+        | Phase::Offered
+        | Phase::Accepted
+        | Phase::Preparing
+        | Phase::Running
+        | Phase::Noticed(..)
+        | Phase::Suspect => {}
     }
     show(context, &now, Some(took))?;
     Ok(Exit::Done)

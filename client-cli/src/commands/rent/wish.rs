@@ -3,6 +3,7 @@
 
 use crate::args::RentArgs;
 use crate::ask;
+use crate::commands::search::Candidate;
 use crate::context::Context;
 use crate::failure::{Code, Failure};
 use crate::image::{ImageName, Resolved};
@@ -11,9 +12,8 @@ use crate::preview::ceiling_of;
 use protocol::bounded::{List, Text};
 use protocol::ids::OrderId;
 use protocol::job::{Job, Variable};
-use protocol::offer::Offer;
-use protocol::order::Order;
-use protocol::terms::ContractKind;
+use protocol::order::{Order, Target};
+use protocol::terms::{Deal, Need};
 use protocol::units::{Bytes, MicroUsd, PricePerHour, Seconds};
 
 /// What was asked for.
@@ -78,17 +78,23 @@ impl Wish {
     }
 
     /// The order for one offer, with a new id, and a new name unless one was typed.
-    pub(super) fn order(&self, offer: &Offer, image: &Resolved) -> Result<Order, Failure> {
+    pub(super) fn order(&self, candidate: &Candidate, image: &Resolved) -> Result<Order, Failure> {
         let name = self
             .name
             .clone()
             .unwrap_or_else(|| names::of_random(rand::random()));
-        let hourly = offer.prices.all_in_hour(self.disk);
+        let offer = candidate.offer.body();
+        let hourly = candidate.hourly(Need::disk(self.disk));
         Ok(Order {
             id: OrderId::from_bytes(rand::random()),
-            offer: offer.id,
-            terms: offer.terms_digest()?,
-            kind: ContractKind::OnDemand,
+            target: Target::Offer {
+                offer: offer.id,
+                terms: offer.terms_digest()?,
+            },
+            deal: Deal::OnDemand,
+            gpus: candidate.gpus,
+            cpu_millicores: None,
+            ram: None,
             name: Text::new(name)?,
             job: Job {
                 image: image.image.clone(),

@@ -21,7 +21,7 @@ pub(crate) struct FilterArgs {
     pub gpu: Vec<String>,
     /// Number of GPUs
     #[arg(long, value_name = "N")]
-    pub gpus: Option<u8>,
+    pub gpus: Option<u16>,
     /// Memory of each GPU at least, in GB as sold
     #[arg(long, value_name = "GB")]
     pub min_vram: Option<String>,

@@ -5,17 +5,29 @@
 
 use protocol::filter::{Elimination, Facts, Prepared, SortKey, compare};
 use protocol::ids::{BrokerId, HostId, OfferId};
-use protocol::message::{Found, Search};
+use protocol::message::{Found, FoundOffer, Search};
 use protocol::offer::{Offer, offer_id};
-use protocol::signed::{Signed, Verified};
-use protocol::units::Bytes;
+use protocol::signed::Verified;
+use protocol::terms::{ContractKind, Need, Prices, reserved};
+use protocol::units::{MicroUsd, PricePerHour};
 use std::collections::BTreeMap;
 
-/// One offer and the brokers that show it.
+/// The term that discounted rates are shown for.
+pub(crate) const DAYS_SHOWN: u16 = 30;
+
+/// A portion of an offer, and the brokers that show it.
 #[derive(Debug, Clone)]
 pub(crate) struct Candidate {
     /// The offer in its newest form.
     pub offer: Verified<Offer>,
+    /// How many of its GPUs; 0 for a machine without one.
+    pub gpus: u16,
+    /// What a GPU and hour costs in a contract of the kind that was asked for.
+    pub price: PricePerHour,
+    /// Whether somebody would be pushed out for it.
+    pub pushes_out: bool,
+    /// How probable it is, in millionths, that a lease of 24 hours is carried through.
+    pub reliability: u32,
     /// Through whom it can be rented, in configured order.
     pub brokers: Vec<BrokerId>,
 }
@@ -24,6 +36,28 @@ impl Candidate {
     /// Whose it is.
     pub(crate) fn host(&self) -> HostId {
         HostId::from(self.offer.signer())
+    }
+
+    /// Prices of the whole portion, in a contract of the kind that was asked for.
+    pub(crate) fn prices(&self) -> Prices {
+        let ask = self.offer.body().prices;
+        Prices {
+            compute: self.price,
+            ..ask
+        }
+        .of_gpus(self.gpus)
+    }
+
+    /// What an hour of it costs all in.
+    pub(crate) fn hourly(&self, need: Need) -> MicroUsd {
+        self.prices().all_in_hour(need)
+    }
+
+    /// What it has in the fields of a search; priced as its kind is.
+    fn facts(&self) -> Facts {
+        let mut offer = self.offer.body().clone();
+        offer.prices.compute = self.price;
+        Facts::of(self.host(), &offer, self.gpus)
     }
 }
 
@@ -40,8 +74,8 @@ pub(crate) struct Finding {
     pub rented: u32,
     /// When nothing matched: what each condition did.
     pub eliminated: Vec<Elimination>,
-    /// When nothing matched: the nearest offer, and which conditions it fails.
-    pub nearest: Option<(Verified<Offer>, Vec<usize>)>,
+    /// When nothing matched: the nearest portion of an offer, and which conditions it fails.
+    pub nearest: Option<(Candidate, Vec<usize>)>,
     /// What people should be told.
     pub warnings: Vec<String>,
 }
@@ -52,9 +86,10 @@ pub(super) struct Merger<'a> {
     filter: Prepared,
     terms: usize,
     sort: &'a [SortKey],
-    disk: Bytes,
+    need: Need,
+    kind: ContractKind,
     limit: usize,
-    offers: BTreeMap<OfferId, (Candidate, Facts)>,
+    offers: BTreeMap<(OfferId, u16), (Candidate, Facts)>,
     shown: u32,
     answers: usize,
     finding: Finding,
@@ -64,10 +99,11 @@ impl<'a> Merger<'a> {
     /// For the answers to this search.
     pub(super) fn new(search: &'a Search) -> Self {
         Self {
-            filter: search.filter.prepare(search.disk),
+            filter: search.filter.prepare(search.need),
             terms: search.filter.terms.len(),
             sort: &search.sort,
-            disk: search.disk,
+            need: search.need,
+            kind: search.kind,
             limit: usize::from(search.limit),
             offers: BTreeMap::new(),
             shown: 0,
@@ -87,10 +123,10 @@ impl<'a> Merger<'a> {
         self.finding.matching = self.finding.matching.saturating_add(found.matching);
         self.finding.of = self.finding.of.saturating_add(found.of);
         self.finding.rented = self.finding.rented.saturating_add(found.rented);
-        for signed in &found.offers {
+        for portion in &found.offers {
             self.shown += 1;
-            match self.checked(broker, signed) {
-                Ok((offer, facts)) => self.keep(broker, offer, facts),
+            match self.checked(broker, portion) {
+                Ok((candidate, facts)) => self.keep(broker, candidate, facts),
                 Err(problem) => self.finding.warnings.push(format!(
                     "broker {} answered with an offer that {problem}; it is left out",
                     broker.short()
@@ -105,39 +141,60 @@ impl<'a> Merger<'a> {
         {
             self.add_elimination(elimination);
         }
-        if let Some(Ok((offer, facts))) = found.nearest.as_ref().map(|it| open(broker, it)) {
-            self.keep_nearest(offer, &facts);
+        let nearest = found.nearest.as_ref();
+        if let Some(Ok(nearest)) = nearest.map(|it| open(broker, it, self.kind)) {
+            self.keep_nearest(nearest);
         }
     }
 
     fn checked(
         &self,
         broker: BrokerId,
-        signed: &Signed<Offer>,
-    ) -> Result<(Verified<Offer>, Facts), String> {
-        let (offer, facts) = open(broker, signed)?;
-        if !self.filter.matches(&facts) {
+        portion: &FoundOffer,
+    ) -> Result<(Candidate, Facts), String> {
+        let candidate = open(broker, portion, self.kind)?;
+        let facts = candidate.facts();
+        // A broker may hold its filter against the price asked, or against that of the kind.
+        let asked = || Facts::of(candidate.host(), candidate.offer.body(), candidate.gpus);
+        if !self.filter.matches(&facts) && !self.filter.matches(&asked()) {
             return Err("does not match".to_owned());
         }
-        Ok((offer, facts))
+        Ok((candidate, facts))
     }
 
-    fn keep(&mut self, broker: BrokerId, offer: Verified<Offer>, facts: Facts) {
-        let id = offer.body().id;
-        let Some((known, known_facts)) = self.offers.get_mut(&id) else {
-            let candidate = Candidate {
-                offer,
-                brokers: vec![broker],
-            };
-            self.offers.insert(id, (candidate, facts));
+    fn keep(&mut self, broker: BrokerId, new: Candidate, facts: Facts) {
+        let key = (new.offer.body().id, new.gpus);
+        let Some((known, known_facts)) = self.offers.get_mut(&key) else {
+            self.offers.insert(key, (new, facts));
             return;
         };
-        if !known.brokers.contains(&broker) {
-            known.brokers.push(broker);
-        }
-        if offer.body().sequence > known.offer.body().sequence {
-            known.offer = offer;
+        // Brokers know different bids and different pasts of a host: who sells for less comes first, and the
+        // more cautious word on reliability counts.
+        let mut brokers = std::mem::take(&mut known.brokers);
+        brokers.retain(|one| *one != broker);
+        let place = if new.price < known.price {
+            0
+        } else {
+            brokers.len()
+        };
+        brokers.insert(place, broker);
+        let is_newer = new.offer.body().sequence > known.offer.body().sequence;
+        let reliability = new.reliability.min(known.reliability);
+        let (price, pushes_out) = if place == 0 {
+            (new.price, new.pushes_out)
+        } else {
+            (known.price, known.pushes_out)
+        };
+        if is_newer {
+            *known = new;
             *known_facts = facts;
+        }
+        known.brokers = brokers;
+        known.reliability = reliability;
+        if self.kind == ContractKind::Interruptible && known.price != price {
+            known.price = price;
+            known.pushes_out = pushes_out;
+            *known_facts = known.facts();
         }
     }
 
@@ -152,19 +209,19 @@ impl<'a> Merger<'a> {
         sum.cheapest = sum.cheapest.into_iter().chain(elimination.cheapest).min();
     }
 
-    fn keep_nearest(&mut self, offer: Verified<Offer>, facts: &Facts) {
-        let failed = self.filter.failed(facts);
+    fn keep_nearest(&mut self, new: Candidate) {
+        let failed = self.filter.failed(&new.facts());
         let fails: Vec<usize> = (0..self.terms).filter(|index| failed.has(*index)).collect();
-        let price = |offer: &Offer| offer.prices.all_in_hour(self.disk);
+        let price = |one: &Candidate| one.hourly(self.need);
         let is_nearer = self
             .finding
             .nearest
             .as_ref()
             .is_none_or(|(known, known_fails)| {
-                (fails.len(), price(offer.body())) < (known_fails.len(), price(known.body()))
+                (fails.len(), price(&new)) < (known_fails.len(), price(known))
             });
         if is_nearer {
-            self.finding.nearest = Some((offer, fails));
+            self.finding.nearest = Some((new, fails));
         }
     }
 
@@ -176,7 +233,7 @@ impl<'a> Merger<'a> {
         finding.matching = finding.matching.saturating_sub(seen_again).max(different);
         finding.of = finding.of.saturating_sub(seen_again).max(finding.matching);
         let mut offers: Vec<(Candidate, Facts)> = self.offers.into_values().collect();
-        offers.sort_by(|left, right| compare(self.sort, self.disk, &left.1, &right.1));
+        offers.sort_by(|left, right| compare(self.sort, self.need, &left.1, &right.1));
         finding.candidates = offers
             .into_iter()
             .take(self.limit)
@@ -186,9 +243,14 @@ impl<'a> Merger<'a> {
     }
 }
 
-/// An offer, if its host signed it and it is for this broker.
-fn open(broker: BrokerId, signed: &Signed<Offer>) -> Result<(Verified<Offer>, Facts), String> {
-    let offer = signed
+/// A portion of an offer, if its host signed the offer, it is for this broker, and it is sold so.
+fn open(
+    broker: BrokerId,
+    portion: &FoundOffer,
+    kind: ContractKind,
+) -> Result<Candidate, String> {
+    let offer = portion
+        .offer
         .verify()
         .map_err(|error| format!("does not verify ({error})"))?;
     let host = HostId::from(offer.signer());
@@ -199,8 +261,32 @@ fn open(broker: BrokerId, signed: &Signed<Offer>) -> Result<(Verified<Offer>, Fa
     if !body.brokers.contains(&broker) {
         return Err("is for other brokers".to_owned());
     }
-    let facts = Facts::of(host, body);
-    Ok((offer, facts))
+    if !body.is_sold_as(portion.gpus) {
+        return Err("is not sold in that portion".to_owned());
+    }
+    let price = price_of(body, portion, kind).ok_or_else(|| format!("is not sold {}", kind.word()))?;
+    Ok(Candidate {
+        offer,
+        gpus: portion.gpus,
+        price,
+        pushes_out: portion.pushes_out,
+        reliability: portion.reliability.min(1_000_000),
+        brokers: vec![broker],
+    })
+}
+
+/// What a GPU and hour costs in a contract of this kind; nothing when none is sold. What follows from the offer
+/// is worked out and not believed: only what bids there are is the broker's to say.
+fn price_of(offer: &Offer, portion: &FoundOffer, kind: ContractKind) -> Option<PricePerHour> {
+    let ask = offer.prices.compute;
+    match kind {
+        ContractKind::OnDemand | ContractKind::Bid => Some(ask),
+        ContractKind::Interruptible => Some(portion.price.max(offer.sales.floor?)),
+        ContractKind::Reserved => {
+            let most = offer.sales.discount_max?;
+            Some(reserved::quote(ask, DAYS_SHOWN, most).hourly)
+        }
+    }
 }
 
 #[cfg(test)]
@@ -219,12 +305,13 @@ mod tests {
         Search {
             filter,
             sort: List::default(),
-            disk: Bytes(0),
+            need: Need::default(),
+            kind: ContractKind::OnDemand,
             limit: 20,
         }
     }
 
-    fn found(offers: Vec<Signed<Offer>>, matching: u32, of: u32) -> Found {
+    fn found(offers: Vec<FoundOffer>, matching: u32, of: u32) -> Found {
         Found {
             offers: List::new(offers).unwrap(),
             matching,
@@ -237,7 +324,7 @@ mod tests {
         finding
             .candidates
             .iter()
-            .map(|one| one.offer.body().prices.compute.0)
+            .map(|one| one.price.0)
             .collect()
     }
 
@@ -245,8 +332,8 @@ mod tests {
     fn an_offer_of_two_brokers_is_one_with_both() {
         let query = search("");
         let mut merger = Merger::new(&query);
-        let (old, new) = (offers::signed(1, 1, 300_000), offers::signed(1, 2, 200_000));
-        merger.add(ONE, &found(vec![old, offers::signed(2, 1, 250_000)], 2, 5));
+        let (old, new) = (offers::found(1, 1, 300_000), offers::found(1, 2, 200_000));
+        merger.add(ONE, &found(vec![old, offers::found(2, 1, 250_000)], 2, 5));
         merger.add(TWO, &found(vec![new], 1, 4));
         let finding = merger.finish();
         assert_eq!(prices(&finding), [200_000, 250_000]);
@@ -264,7 +351,7 @@ mod tests {
         for broker in [ONE, TWO] {
             let answer = Found {
                 rented: 2,
-                ..found(vec![offers::signed(1, 1, 300_000)], 1, 1)
+                ..found(vec![offers::found(1, 1, 300_000)], 1, 1)
             };
             merger.add(broker, &answer);
         }
@@ -283,12 +370,12 @@ mod tests {
         merger.add(
             ONE,
             &found(
-                vec![offers::signed(1, 1, 100), offers::signed(2, 1, 300)],
+                vec![offers::found(1, 1, 100), offers::found(2, 1, 300)],
                 7,
                 7,
             ),
         );
-        merger.add(TWO, &found(vec![offers::signed(3, 1, 200)], 1, 1));
+        merger.add(TWO, &found(vec![offers::found(3, 1, 200)], 1, 1));
         let finding = merger.finish();
         assert_eq!((prices(&finding), finding.matching), (vec![300, 200], 8));
     }
@@ -298,9 +385,9 @@ mod tests {
         let query = search("price<0.3");
         let mut merger = Merger::new(&query);
         let elsewhere = offers::for_brokers(1, vec![TWO]);
-        let dear = offers::signed(2, 1, 300_000);
+        let dear = offers::found(2, 1, 300_000);
         let forged = offers::forged();
-        let good = offers::signed(3, 1, 299_999);
+        let good = offers::found(3, 1, 299_999);
         merger.add(ONE, &found(vec![elsewhere, dear, forged, good], 4, 4));
         let finding = merger.finish();
         assert_eq!(prices(&finding), [299_999]);
@@ -328,13 +415,13 @@ mod tests {
         };
         merger.add(
             ONE,
-            &answer(part(3, 1, Some(400)), offers::signed(1, 1, 400_000)),
+            &answer(part(3, 1, Some(400)), offers::found(1, 1, 400_000)),
         );
-        merger.add(TWO, &answer(part(2, 0, None), offers::signed(2, 1, 90_000)));
+        merger.add(TWO, &answer(part(2, 0, None), offers::found(2, 1, 90_000)));
         let finding = merger.finish();
         assert_eq!(finding.eliminated, [part(5, 1, Some(400))]);
         let (nearest, fails) = finding.nearest.unwrap();
         // The second fails the number of GPUs alone.
-        assert_eq!((nearest.body().prices.compute.0, fails), (90_000, vec![0]));
+        assert_eq!((nearest.price.0, fails), (90_000, vec![0]));
     }
 }

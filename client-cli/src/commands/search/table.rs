@@ -6,16 +6,16 @@ use super::merge::{Candidate, Finding};
 use super::why::grouped;
 use crate::amounts::in_gigabytes;
 use crate::printer::{Column, Listing, Row};
-use crate::view::{cores_in_words, gpus_in_words, ram_in_words, rfc3339};
+use crate::view::{cores_in_words, portion_in_words, ram_in_words, rfc3339};
 use protocol::machine::{ContainerNetwork, Gpu};
 use protocol::message::Search;
-use protocol::units::{Bytes, Seconds};
+use protocol::units::Seconds;
 use serde_json::{Value, json};
 
 const SCHEMA: &str = "feira.offers/1";
 
 /// The offers, priced with `disk`; `empty` is what people are told when there is none.
-pub(super) fn listing(finding: &Finding, disk: Bytes, empty: String) -> Listing {
+pub(super) fn listing(finding: &Finding, search: &Search, empty: String) -> Listing {
     Listing {
         schema: SCHEMA,
         columns: vec![
@@ -37,7 +37,7 @@ pub(super) fn listing(finding: &Finding, disk: Bytes, empty: String) -> Listing 
         rows: finding
             .candidates
             .iter()
-            .map(|one| row(one, disk))
+            .map(|one| row(one, search))
             .collect(),
         empty,
         next: None,
@@ -57,7 +57,7 @@ pub(super) fn closing_lines(finding: &Finding, search: &Search) -> Vec<String> {
     };
     let price = format!(
         "{count} $/H is all-in with {} GB of disk.",
-        in_gigabytes(search.disk)
+        in_gigabytes(search.need.disk)
     );
     let first = finding.candidates.first().map(|first| {
         format!(
@@ -68,7 +68,7 @@ pub(super) fn closing_lines(finding: &Finding, search: &Search) -> Vec<String> {
     std::iter::once(price).chain(first).collect()
 }
 
-fn row(candidate: &Candidate, disk: Bytes) -> Row {
+fn row(candidate: &Candidate, search: &Search) -> Row {
     let offer = candidate.offer.body();
     let share = &offer.share;
     let brokers: Vec<String> = candidate
@@ -81,8 +81,8 @@ fn row(candidate: &Candidate, disk: Bytes) -> Row {
         id: offer.id.to_string(),
         cells: vec![
             offer.id.short(),
-            gpus_in_words(&share.gpus),
-            offer.prices.all_in_hour(disk).to_string().replace('$', ""),
+            portion_in_words(&share.gpus, candidate.gpus),
+            candidate.hourly(search.need).to_string().replace('$', ""),
             cores_in_words(share.cpu_millicores),
             ram_in_words(share.ram),
             format!("{} GB", offer.limits.disk_max.gb()),
@@ -98,7 +98,7 @@ fn row(candidate: &Candidate, disk: Bytes) -> Row {
             offer.machine.cpu_model.to_string(),
             brokers.join(","),
         ],
-        json: offer_json(candidate, disk),
+        json: offer_json(candidate, search),
     }
 }
 
@@ -117,7 +117,7 @@ const fn network(network: ContainerNetwork) -> &'static str {
 }
 
 /// An offer as programs see it.
-fn offer_json(candidate: &Candidate, disk: Bytes) -> Value {
+fn offer_json(candidate: &Candidate, search: &Search) -> Value {
     let offer = candidate.offer.body();
     let (machine, share, prices) = (&offer.machine, &offer.share, &offer.prices);
     json!({
@@ -126,8 +126,8 @@ fn offer_json(candidate: &Candidate, disk: Bytes) -> Value {
         "brokers": candidate.brokers.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "gpus": share.gpus.iter().map(gpu_json).collect::<Vec<_>>(),
         "gpu_name": share.gpus.first().map_or("none", |gpu| gpu.model.as_str()),
-        "price_usd_per_hour": prices.all_in_hour(disk).decimal(),
-        "priced_disk_bytes": disk.0,
+        "price_usd_per_hour": candidate.hourly(search.need).decimal(),
+        "priced_disk_bytes": search.need.disk.0,
         "compute_usd_per_hour": prices.compute.amount().decimal(),
         "storage_usd_per_gb_month": prices.storage.amount().decimal(),
         "upload_usd_per_gb": prices.upload.amount().decimal(),
@@ -175,24 +175,32 @@ mod tests {
     use super::*;
     use protocol::bounded::List;
     use protocol::filter::Filter;
+    use protocol::terms::{ContractKind, Need};
+    use protocol::units::Bytes;
 
     fn finding() -> Finding {
-        let candidate = Candidate {
-            offer: offers::verified(1, 1, 318_000),
-            brokers: offers::BROKERS.to_vec(),
-        };
         Finding {
-            candidates: vec![candidate],
+            candidates: vec![offers::candidate(1, 1, 318_000)],
             matching: 1,
             of: 1204,
             ..Finding::default()
         }
     }
 
+    fn search() -> Search {
+        Search {
+            filter: Filter::default(),
+            sort: List::default(),
+            need: Need::disk(Bytes::from_gb(60)),
+            kind: ContractKind::OnDemand,
+            limit: 20,
+        }
+    }
+
     #[test]
     fn an_offer_is_one_line_with_the_price_all_in() {
         // 60 GB at $0.10 a GB-month: 8 333 µ$ an hour.
-        let listing = listing(&finding(), Bytes::from_gb(60), String::new());
+        let listing = listing(&finding(), &search(), String::new());
         let row = &listing.rows[0];
         assert_eq!(
             row.cells[1..7],
@@ -214,12 +222,7 @@ mod tests {
 
     #[test]
     fn the_closing_lines_say_what_was_counted_and_what_comes_next() {
-        let search = Search {
-            filter: Filter::default(),
-            sort: List::default(),
-            disk: Bytes::from_gb(60),
-            limit: 20,
-        };
+        let search = search();
         let mut finding = finding();
         let id = finding.candidates[0].offer.body().id.short();
         let next = format!("Rent the first: feira rent {id} --image IMAGE");

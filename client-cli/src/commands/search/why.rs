@@ -7,7 +7,7 @@ use super::merge::Finding;
 use crate::amounts::in_gigabytes;
 use crate::failure::{Code, Failure};
 use crate::preview::ceiling_of;
-use crate::view::gpus_in_words;
+use crate::view::portion_in_words;
 use protocol::filter::Elimination;
 
 /// What `rent` fails with when no offer matches. `again` is the command with another filter.
@@ -164,8 +164,10 @@ fn nearest(finding: &Finding, conditions: &[Condition]) -> Option<String> {
         .filter_map(|index| conditions.get(*index))
         .map(|condition| condition.label.as_str())
         .collect();
-    let offer = offer.body();
-    let gpus = gpus_in_words(&offer.share.gpus);
+    let (gpus, offer) = (
+        portion_in_words(&offer.offer.body().share.gpus, offer.gpus),
+        offer.offer.body(),
+    );
     let what = if offer.share.gpus.is_empty() {
         "a CPU machine".to_owned()
     } else {
@@ -227,7 +229,7 @@ mod tests {
                 part(2, 9, 4, Some(14_800_000)),
                 part(3, 0, 0, None),
             ],
-            nearest: Some((offers::verified(1, 1, 14_800_000), vec![2])),
+            nearest: Some((offers::candidate(1, 1, 14_800_000), vec![2])),
             ..Finding::default()
         }
     }

@@ -14,19 +14,23 @@ use protocol::usage::{Amounts, Usage};
 /// M1 of the market's rules without its traffic: 5400 s at $0.40/h, 50 GB at $0.10; fee 10 %.
 fn receipt() -> Receipt {
     let view = lease(1, "brave-otter", Phase::Running).view;
+    let (host, offer) = view.place.unwrap();
     Receipt {
         lease: view.id,
         name: view.name,
         renter: view.renter,
-        host: view.host,
-        offer: view.offer,
+        host,
+        offer,
         kind: view.kind,
         image: PinnedImage {
             name: Text::new("docker.io/library/debian").unwrap(),
             sha256: [4; 32],
         },
+        gpus: view.gpu_count,
         disk: Bytes::from_gb(50),
         prices: prices(),
+        rates: view.rates,
+        term: None,
         ordered_at: Timestamp(1_796_000_000_000),
         started_at: Some(Timestamp(1_796_000_010_000)),
         ended: Some((Timestamp(1_796_005_410_000), EndCause::Renter)),

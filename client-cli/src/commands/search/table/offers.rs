@@ -1,13 +1,15 @@
 //! Offers made up for tests.
 
+use super::super::merge::Candidate;
 use ed25519_dalek::SigningKey;
 use protocol::bounded::{List, Text};
 use protocol::codec;
 use protocol::ids::{BrokerId, HostId, MessageId, PublicKey};
 use protocol::machine::{ContainerNetwork, Gpu, Machine};
-use protocol::offer::{Offer, Share, offer_id};
+use protocol::message::FoundOffer;
+use protocol::offer::{Chunks, Offer, Share, offer_id};
 use protocol::signed::{ANYONE, Envelope, Signed, Verified};
-use protocol::terms::{Limits, Prices};
+use protocol::terms::{Limits, Prices, Sales};
 use protocol::units::{Bytes, PricePerGb, PricePerGbMonth, PricePerHour, Seconds, Timestamp};
 
 /// The brokers that the offers are for.
@@ -60,6 +62,9 @@ fn offer(host: u8, sequence: u64, price: u64) -> Offer {
             ram: Bytes(60 << 30),
             shared_memory: Bytes(30 << 30),
         },
+        chunks: Chunks::Any,
+        gpus_min: 1,
+        sales: Sales::default(),
         prices: Prices {
             compute: PricePerHour(price),
             storage: PricePerGbMonth(100_000),
@@ -68,8 +73,11 @@ fn offer(host: u8, sequence: u64, price: u64) -> Offer {
         },
         limits: Limits {
             start_within: Seconds(300),
+            duration_min: Seconds(0),
             duration_max: None,
+            until: None,
             stop_grace: Seconds(10),
+            notice: Seconds(120),
             disk_max: Bytes::from_gb(500),
         },
         brokers: List::new(BROKERS.to_vec()).unwrap(),
@@ -94,6 +102,16 @@ fn sign(host: u8, offer: Offer) -> Verified<Offer> {
     Signed::sign(offer, &key(host), envelope).unwrap()
 }
 
+fn portion(offer: Signed<Offer>, price: u64) -> FoundOffer {
+    FoundOffer {
+        offer,
+        gpus: 1,
+        price: PricePerHour(price),
+        pushes_out: false,
+        reliability: 998_680,
+    }
+}
+
 /// Host `host`'s offer of one RTX 4090 at `price` µ$ an hour and $0.10 a GB-month.
 pub(in crate::commands::search) fn verified(
     host: u8,
@@ -103,30 +121,41 @@ pub(in crate::commands::search) fn verified(
     sign(host, offer(host, sequence, price))
 }
 
-/// The same as it is sent.
-pub(in crate::commands::search) fn signed(host: u8, sequence: u64, price: u64) -> Signed<Offer> {
-    verified(host, sequence, price).signed().clone()
+/// The same as a broker answers with it.
+pub(in crate::commands::search) fn found(host: u8, sequence: u64, price: u64) -> FoundOffer {
+    portion(verified(host, sequence, price).signed().clone(), price)
+}
+
+/// The same as it is shown.
+pub(in crate::commands::search) fn candidate(host: u8, sequence: u64, price: u64) -> Candidate {
+    Candidate {
+        offer: verified(host, sequence, price),
+        gpus: 1,
+        price: PricePerHour(price),
+        pushes_out: false,
+        reliability: 998_680,
+        brokers: BROKERS.to_vec(),
+    }
 }
 
 /// An offer for these brokers only.
-pub(in crate::commands::search) fn for_brokers(host: u8, brokers: Vec<BrokerId>) -> Signed<Offer> {
+pub(in crate::commands::search) fn for_brokers(host: u8, brokers: Vec<BrokerId>) -> FoundOffer {
     let brokers = List::new(brokers).unwrap();
-    sign(
+    let signed = sign(
         host,
         Offer {
             brokers,
             ..offer(host, 1, 1000)
         },
-    )
-    .signed()
-    .clone()
+    );
+    portion(signed.signed().clone(), 1000)
 }
 
 /// An offer whose signature is another's.
-pub(in crate::commands::search) fn forged() -> Signed<Offer> {
-    let mut bytes = codec::encode(&signed(9, 1, 1000)).unwrap();
+pub(in crate::commands::search) fn forged() -> FoundOffer {
+    let mut bytes = codec::encode(verified(9, 1, 1000).signed()).unwrap();
     if let Some(last) = bytes.last_mut() {
         *last ^= 1;
     }
-    codec::decode(&bytes).unwrap()
+    portion(codec::decode(&bytes).unwrap(), 1000)
 }
