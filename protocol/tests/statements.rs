@@ -4,13 +4,14 @@
 use protocol::lease::{Award, Grant, Refusal, Report};
 use protocol::offer::Offer;
 use protocol::order::{LeaseCommand, Order};
+use protocol::reliability::{Outcome, Standing};
 use protocol::signed::Statement;
 use protocol::tunnel::TunnelRequest;
 use protocol::usage::{AccountStatement, Receipt};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-const TYPES: [&str; 10] = [
+const TYPES: [&str; 12] = [
     Offer::TYPE,
     Order::TYPE,
     LeaseCommand::TYPE,
@@ -21,6 +22,8 @@ const TYPES: [&str; 10] = [
     Receipt::TYPE,
     AccountStatement::TYPE,
     TunnelRequest::TYPE,
+    Outcome::TYPE,
+    Standing::TYPE,
 ];
 
 #[test]
