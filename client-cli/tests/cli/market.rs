@@ -4,7 +4,7 @@
 mod goods;
 
 use ed25519_dalek::SigningKey;
-use goods::{host_id, offer, order_of, prices};
+use goods::{offer, order_of, place_of, portion, prices};
 use protocol::bounded::{List, Text};
 use protocol::ids::{BrokerId, LeaseId, PublicKey, RenterId};
 use protocol::lease::{Access, ContainerState, LeaseView, Phase, StopReason};
@@ -12,7 +12,7 @@ use protocol::message::{self, BrokerInfo, BrokerReply, BrokerRequest, Found, Rej
 use protocol::net::{Identity, Node, NodeConfig, NodeEvent};
 use protocol::order::{LeaseAction, Order};
 use protocol::signed::Signed;
-use protocol::terms::ContractKind;
+use protocol::terms::Rates;
 use protocol::units::{BasisPoints, Bytes, MicroUsd, Millis, Timestamp};
 use protocol::usage::{Amounts, Balance};
 use std::collections::BTreeMap;
@@ -231,6 +231,7 @@ impl Desk {
                 LeaseAction::Stop => Phase::Paused(protocol::lease::PauseCause::Renter),
                 LeaseAction::Resume => Phase::Running,
                 LeaseAction::End => Phase::Closing(protocol::lease::EndCause::Renter),
+                LeaseAction::SetBid(_) | LeaseAction::Convert(_) => found.phase.clone(),
             };
             return lease(seen.leases.get(&command.lease));
         }
@@ -278,9 +279,8 @@ impl Desk {
             });
         }
         if let BrokerRequest::Search(_) = request {
-            let offers = List::first([offer()]);
             return BrokerReply::Found(Found {
-                offers,
+                offers: List::first([portion()]),
                 matching: 1,
                 of: 1,
                 ..Found::default()
@@ -344,9 +344,12 @@ impl Desk {
             order: order.id,
             name: order.name.clone(),
             renter,
-            host: host_id(),
-            offer: order.offer,
-            kind: ContractKind::OnDemand,
+            place: place_of(order),
+            kind: order.deal.kind(),
+            bid: None,
+            to_win: None,
+            rests_until: None,
+            gpu_count: order.gpus,
             phase: Phase::Offered,
             since: now(),
             progress: None,
@@ -357,6 +360,8 @@ impl Desk {
             ram: Bytes(30 << 30),
             disk: order.disk,
             prices: prices(),
+            rates: Rates::flat(prices().compute),
+            term: None,
             fee: BasisPoints(300),
             ordered_at: now(),
             started_at: None,

@@ -2,13 +2,14 @@
 
 use super::{broker_id, now, signing_key};
 use protocol::bounded::{List, Text};
-use protocol::ids::{HostId, MessageId, OrderId, PublicKey};
+use protocol::ids::{HostId, MessageId, OfferId, OrderId, PublicKey};
 use protocol::job::Job;
+use protocol::message::FoundOffer;
 use protocol::machine::{ContainerNetwork, Machine};
-use protocol::offer::{Offer, Share, offer_id};
-use protocol::order::Order;
+use protocol::offer::{Chunks, Offer, Share, offer_id};
+use protocol::order::{Order, Target};
 use protocol::signed::{ANYONE, Envelope, Signed};
-use protocol::terms::{ContractKind, Limits, Prices};
+use protocol::terms::{Deal, Limits, Prices, Sales};
 use protocol::units::{
     Bytes, MicroUsd, PricePerGb, PricePerGbMonth, PricePerHour, Seconds, Timestamp,
 };
@@ -17,9 +18,14 @@ use std::error::Error;
 pub(super) fn order_of(offer: &Offer, byte: u8) -> Result<Order, Box<dyn Error>> {
     Ok(Order {
         id: OrderId::from_bytes([byte; 16]),
-        offer: offer.id,
-        terms: offer.terms_digest()?,
-        kind: ContractKind::OnDemand,
+        target: Target::Offer {
+            offer: offer.id,
+            terms: offer.terms_digest()?,
+        },
+        deal: Deal::OnDemand,
+        gpus: 0,
+        cpu_millicores: None,
+        ram: None,
         name: Text::default(),
         job: Job {
             image: format!("docker.io/library/debian@sha256:{}", "0a".repeat(32)).parse()?,
@@ -63,10 +69,16 @@ pub(super) fn offer() -> Signed<Offer> {
             ram: Bytes(30 << 30),
             shared_memory: Bytes(1 << 30),
         },
+        chunks: Chunks::Any,
+        gpus_min: 0,
         prices: prices(),
+        sales: Sales::default(),
         limits: Limits {
             start_within: Seconds(300),
+            duration_min: Seconds(0),
             duration_max: None,
+            until: None,
+            notice: Seconds(120),
             stop_grace: Seconds(10),
             disk_max: Bytes::from_gb(100),
         },
@@ -81,6 +93,25 @@ pub(super) fn offer() -> Signed<Offer> {
     match Signed::sign(body, &signing_key(99), envelope) {
         Ok(verified) => verified.signed().clone(),
         Err(error) => panic!("an offer of a few hundred bytes is signed: {error}"),
+    }
+}
+
+/// What a search finds.
+pub(super) fn portion() -> FoundOffer {
+    FoundOffer {
+        offer: offer(),
+        gpus: 0,
+        price: prices().compute,
+        pushes_out: false,
+        reliability: 998_680,
+    }
+}
+
+/// Where an order is placed.
+pub(super) fn place_of(order: &Order) -> Option<(HostId, OfferId)> {
+    match &order.target {
+        Target::Offer { offer, .. } => Some((host_id(), *offer)),
+        Target::Any(_) => None,
     }
 }
 
