@@ -151,12 +151,12 @@ impl Api {
     }
 
     async fn order(&self, order: Verified<Order>) -> Reply {
-        let (id, offer) = (order.body().id, order.body().offer);
+        let id = order.body().id;
         let renter = RenterId::from(order.signer());
         let outcome = self.command(Command::Order(Box::new(order))).await;
         if let Err(rejection) = &outcome {
             let reason = refusals::label(rejection);
-            tracing::info!(order = %id, %offer, renter = %renter.short(), reason, "order refused: {rejection}");
+            tracing::info!(order = %id, renter = %renter.short(), reason, "order refused: {rejection}");
         }
         outcome
     }
@@ -265,12 +265,10 @@ impl Api {
     }
 
     fn reachable(&self, mut view: Box<LeaseView>) -> Box<LeaseView> {
-        reach::add_circuits(
-            &mut view.access,
-            self.broker,
-            view.host,
-            &self.addresses.borrow(),
-        );
+        if let Some((host, _)) = view.place {
+            let known = self.addresses.borrow();
+            reach::add_circuits(&mut view.access, self.broker, host, &known);
+        }
         view
     }
 }

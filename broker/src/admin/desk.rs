@@ -172,7 +172,7 @@ fn lease_row(view: &LeaseView) -> LeaseRow {
         lease: view.id,
         name: view.name.to_string(),
         renter: view.renter,
-        host: view.place.map(|(host, _)| host),
+        host: view.place.map(|(host, _)| host.to_string()),
         phase: view.phase.word().to_owned(),
         since: view.since,
         running_s: view.running.seconds(),

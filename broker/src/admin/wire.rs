@@ -189,9 +189,8 @@ pub struct LeaseRow {
     /// Whose.
     #[serde(with = "shown::text")]
     pub renter: RenterId,
-    /// Where.
-    #[serde(with = "shown::text")]
-    pub host: HostId,
+    /// Where: a host's id; nowhere while a bid rests.
+    pub host: Option<String>,
     /// Where it stands, in one word.
     pub phase: String,
     /// Since when.
@@ -295,7 +294,7 @@ mod tests {
     #[test]
     fn times_are_utc_and_money_may_be_owed() {
         let row = HostRow {
-            host: HostId::from_bytes([1; 32]),
+            host: Some(HostId::from_bytes([1; 32]).to_string()),
             connected: false,
             heard_at: Some(Timestamp(1_000_000_000_000)),
             offers: 0,

@@ -30,13 +30,19 @@ pub const fn label(rejection: &Rejection) -> &'static str {
         Rejection::WrongPhase(_) => "wrong_phase",
         Rejection::ResourceTaken => "resource_taken",
         Rejection::TooMany(_) => "too_many",
+        Rejection::NothingMatches => "nothing_matches",
+        Rejection::BidTooLow { .. } => "bid_too_low",
+        Rejection::NotSold(_) => "not_sold",
+        Rejection::CannotConvert { .. } => "cannot_convert",
+        Rejection::OwnMachine => "own_machine",
+        Rejection::HostSuspended(_) => "host_suspended",
         Rejection::ShuttingDown => "shutting_down",
         Rejection::Busy => "busy",
     }
 }
 
 /// Every label.
-pub const LABELS: [&str; 23] = [
+pub const LABELS: [&str; 29] = [
     "malformed",
     "bad_signature",
     "not_now",
@@ -58,6 +64,12 @@ pub const LABELS: [&str; 23] = [
     "wrong_phase",
     "resource_taken",
     "too_many",
+    "nothing_matches",
+    "bid_too_low",
+    "not_sold",
+    "cannot_convert",
+    "own_machine",
+    "host_suspended",
     "shutting_down",
     "busy",
 ];

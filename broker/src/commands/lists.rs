@@ -3,6 +3,7 @@
 use super::Place;
 use crate::admin::shown::local;
 use crate::admin::wire::{AdminReply, AdminRequest};
+use protocol::ids::HostId;
 use protocol::operator::Align::{self, Left, Right};
 use protocol::operator::{Exit, Failure};
 use serde::Serialize;
@@ -99,7 +100,9 @@ pub(super) fn leases(place: &Place, all: bool) -> Result<Exit, Failure> {
                 row.lease.short(),
                 row.name.clone(),
                 row.renter.short(),
-                row.host.short(),
+                row.host
+                    .as_deref()
+                    .map_or_else(|| "-".to_owned(), short_host),
                 row.phase.clone(),
                 row.running_s.to_string(),
                 row.charged.to_string(),
@@ -108,6 +111,12 @@ pub(super) fn leases(place: &Place, all: bool) -> Result<Exit, Failure> {
         },
     );
     Ok(Exit::Done)
+}
+
+/// A host's id as the other lists show it.
+fn short_host(id: &str) -> String {
+    id.parse()
+        .map_or_else(|_| id.to_owned(), |host: HostId| host.short())
 }
 
 fn print<T: Serialize>(

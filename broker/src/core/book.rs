@@ -14,9 +14,9 @@ pub use admission::BookRefusal;
 use protocol::bounded::{List, Text};
 use protocol::filter::{Explanation, Facts, Prepared, compare};
 use protocol::ids::{BrokerId, HostId, OfferId};
-use protocol::message::{FOUND_MAX, Found, Search};
+use protocol::message::{FOUND_MAX, Found, FoundOffer, Search};
 use protocol::offer::{OFFERS_MAX, Offer};
-use protocol::signed::{Signed, Verified};
+use protocol::signed::Verified;
 use protocol::units::Timestamp;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -57,16 +57,28 @@ pub enum Announced {
 pub struct Listing {
     verified: Verified<Offer>,
     host: HostId,
-    facts: Facts,
+    /// Of each number of GPUs that is sold together.
+    portions: Vec<Facts>,
 }
 
 impl Listing {
     fn new(host: HostId, verified: Verified<Offer>) -> Self {
-        let facts = Facts::of(host, verified.body());
+        let offer = verified.body();
+        let portions = offer.counts().map(|gpus| Facts::of(host, offer, gpus));
         Self {
+            portions: portions.collect(),
             verified,
             host,
-            facts,
+        }
+    }
+
+    fn found(&self, facts: &Facts) -> FoundOffer {
+        FoundOffer {
+            offer: self.verified.signed().clone(),
+            gpus: facts.gpus(),
+            price: self.offer().prices.compute,
+            pushes_out: false,
+            reliability: 0,
         }
     }
 
@@ -288,20 +300,22 @@ impl Book {
         &self,
         search: &Search,
         now: Timestamp,
-        is_free: impl Fn(&Listing) -> bool,
+        is_free: impl Fn(&Listing, u16) -> bool,
     ) -> Found {
-        let filter = search.filter.prepare(search.disk);
+        let filter = search.filter.prepare(search.need);
         let shown = || {
             self.listings
                 .values()
-                .filter(|at| at.is_fresh(now) && is_free(at))
+                .filter(|listing| listing.is_fresh(now))
+                .flat_map(|listing| listing.portions.iter().map(move |facts| (listing, facts)))
+                .filter(|(listing, facts)| is_free(listing, facts.gpus()))
         };
         let mut of = 0;
-        let mut matching: Vec<&Listing> = Vec::new();
-        for listing in shown() {
+        let mut matching: Vec<(&Listing, &Facts)> = Vec::new();
+        for (listing, facts) in shown() {
             of += 1;
-            if filter.matches(&listing.facts) {
-                matching.push(listing);
+            if filter.matches(facts) {
+                matching.push((listing, facts));
             }
         }
         let mut found = Found {
@@ -317,9 +331,13 @@ impl Book {
     }
 
     /// The first of `matching` by the asked order, as many as are asked for and fit into an answer.
-    fn best(&self, search: &Search, mut matching: Vec<&Listing>) -> List<Signed<Offer>, FOUND_MAX> {
-        let order = |left: &&Listing, right: &&Listing| -> Ordering {
-            compare(&search.sort, search.disk, &left.facts, &right.facts)
+    fn best(
+        &self,
+        search: &Search,
+        mut matching: Vec<(&Listing, &Facts)>,
+    ) -> List<FoundOffer, FOUND_MAX> {
+        let order = |left: &(&Listing, &Facts), right: &(&Listing, &Facts)| -> Ordering {
+            compare(&search.sort, search.need, left.1, right.1)
         };
         let wanted = usize::from(search.limit).min(FOUND_MAX);
         if wanted > 0 && wanted < matching.len() {
@@ -328,10 +346,13 @@ impl Book {
         }
         matching.sort_unstable_by(order);
         let mut room = FOUND_BYTES_MAX;
-        let fitting = matching.into_iter().take(wanted).map_while(|listing| {
-            room = room.checked_sub(listing.verified.signed().size())?;
-            Some(listing.verified.signed().clone())
-        });
+        let fitting = matching
+            .into_iter()
+            .take(wanted)
+            .map_while(|(listing, facts)| {
+                room = room.checked_sub(listing.verified.signed().size())?;
+                Some(listing.found(facts))
+            });
         List::first(fitting)
     }
 
@@ -339,16 +360,19 @@ impl Book {
         &self,
         search: &Search,
         filter: &Prepared,
-        shown: impl Iterator<Item = &'a Listing>,
+        shown: impl Iterator<Item = (&'a Listing, &'a Facts)>,
         found: &mut Found,
     ) {
-        let mut explanation = Explanation::new(search.filter.terms.len(), search.disk);
-        for listing in shown {
-            explanation.add(&listing.facts, filter.failed(&listing.facts));
+        let mut explanation = Explanation::new(search.filter.terms.len(), search.need);
+        for (_, facts) in shown {
+            explanation.add(facts, filter.failed(facts));
         }
         found.eliminated = explanation.eliminations();
-        let nearest = explanation.nearest().and_then(|id| self.listings.get(&id));
-        found.nearest = nearest.map(|listing| listing.verified.signed().clone());
+        found.nearest = explanation.nearest().and_then(|(id, gpus)| {
+            let listing = self.listings.get(&id)?;
+            let facts = listing.portions.iter().find(|facts| facts.gpus() == gpus)?;
+            Some(listing.found(facts))
+        });
     }
 }
 

@@ -2,15 +2,21 @@
 //!
 //! Must not move money: `settle` does.
 
-use protocol::terms::{Prices, compute_due, storage_due};
-use protocol::units::{Bytes, MicroUsd, Millis, Seconds};
+use protocol::terms::{Prices, Rates, compute_due, storage_due};
+use protocol::units::{Bytes, MicroUsd, Millis, PricePerHour, Seconds};
 use protocol::usage::{Amounts, Usage, amounts_due};
 
 /// What is charged for `usage`: what is due, but never more than `budget` in all. The components are
 /// filled in their order, so the cap falls on the last ones.
 #[must_use]
-pub fn charged(prices: &Prices, disk: Bytes, usage: &Usage, budget: MicroUsd) -> Amounts {
-    let due = amounts_due(prices, disk, usage);
+pub fn charged(
+    prices: &Prices,
+    rates: &Rates,
+    disk: Bytes,
+    usage: &Usage,
+    budget: MicroUsd,
+) -> Amounts {
+    let due = amounts_due(prices, rates, disk, usage);
     let mut left = budget.max(MicroUsd::ZERO);
     let mut take = |component: MicroUsd| {
         let taken = component.min(left);
@@ -25,10 +31,10 @@ pub fn charged(prices: &Prices, disk: Bytes, usage: &Usage, budget: MicroUsd) ->
     }
 }
 
-/// What running for `time` costs, the disk included and traffic not.
+/// What running for `time` costs at `rate`, the disk included and traffic not.
 #[must_use]
-pub fn running_cost(prices: &Prices, disk: Bytes, time: Seconds) -> MicroUsd {
-    compute_due(prices.compute, time.millis()).saturating_add(storing_cost(prices, disk, time))
+pub fn running_cost(prices: &Prices, rate: PricePerHour, disk: Bytes, time: Seconds) -> MicroUsd {
+    compute_due(rate, time.millis()).saturating_add(storing_cost(prices, disk, time))
 }
 
 /// What keeping the disk for `time` costs.

@@ -52,9 +52,11 @@ impl Desk {
             } if now >= *give_up_at => to(State::Closed {
                 cause: cause.clone(),
             }),
-            State::Running => self.check_running(now, lease, fill),
+            State::Noticed { cause, by } if now >= *by => to(self.paused(now, cause.clone())),
+            State::Running | State::Noticed { .. } => self.check_running(now, lease, fill),
             State::Paused { disk_until, .. } => self.check_paused(now, lease, *disk_until, fill),
-            State::Offered { .. }
+            State::Clearing { .. }
+            | State::Offered { .. }
             | State::Accepted { .. }
             | State::Preparing { .. }
             | State::Suspect { .. }
@@ -197,6 +199,7 @@ impl Desk {
     pub(super) fn next_look(&self, now: Timestamp, lease: &Lease, filled: Timestamp) -> Timestamp {
         let fill_at = filled.after(self.settings.top_up_every.millis());
         match &lease.state {
+            State::Clearing { until } => *until,
             State::Offered { accept_by, .. } => *accept_by,
             State::Accepted { start_by } => self.not_before_heard(lease, *start_by),
             State::Preparing { start_by } => {
@@ -208,6 +211,7 @@ impl Desk {
             State::Closing { give_up_at, .. } => *give_up_at,
             State::Closed { .. } => Timestamp(u64::MAX),
             State::Running => self.next_look_running(now, lease).min(fill_at),
+            State::Noticed { by, .. } => self.next_look_running(now, lease).min(fill_at).min(*by),
             State::Paused { disk_until, .. } => {
                 let funds = self.funds(now, lease);
                 let spare = funds

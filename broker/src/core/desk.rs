@@ -377,10 +377,14 @@ enum MeterFrom {
 /// Where the newer meter is after an event, and whether the host has something else to do.
 const fn consequences(fact: &Fact) -> (MeterFrom, bool) {
     match fact {
-        Fact::Matched(_) | Fact::Moved(_) => (MeterFrom::Journal, true),
+        Fact::Matched(_) | Fact::Moved(_) | Fact::Changed(_) => (MeterFrom::Journal, true),
+        Fact::Cleared { .. } => (MeterFrom::Here, true),
         Fact::Metered(_) => (MeterFrom::Journal, false),
         Fact::Deposited { .. }
         | Fact::Granted { .. }
+        | Fact::Rested(_)
+        | Fact::Lapsed { .. }
+        | Fact::RestRebid { .. }
         | Fact::Held { .. }
         | Fact::Warned { .. }
         | Fact::Commanded(_) => (MeterFrom::Here, false),

@@ -8,13 +8,13 @@ use crate::core::ledger::Entry;
 use crate::core::meter::Meter;
 use protocol::bounded::Text;
 use protocol::ids::{DepositId, LeaseId, RenterId};
-use protocol::lease::{Award, Grant};
+use protocol::lease::{Award, EndCause, Grant};
 use protocol::offer::Share;
 use protocol::order::{LeaseCommand, Order};
 use protocol::signed::{Signed, Statement, Verified};
-use protocol::terms::Limits;
-use protocol::units::{MicroUsd, Seconds, Timestamp};
-use protocol::usage::Amounts;
+use protocol::terms::{ContractKind, Limits, Prices, Rates};
+use protocol::units::{MicroUsd, PricePerHour, Seconds, Timestamp};
+use protocol::usage::{Amounts, Term};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::ops::Deref;
@@ -71,6 +71,69 @@ pub enum Fact {
     },
     /// The renter gave a command; what comes of it are the next events, if anything.
     Commanded(Box<Kept<LeaseCommand>>),
+    /// An order waits: for a price, or for a free resource.
+    Rested(Box<Rest>),
+    /// An order that waited does so no more, and became no lease.
+    Lapsed {
+        /// The lease that it would have become.
+        lease: LeaseId,
+        /// Why.
+        cause: EndCause,
+    },
+    /// Those who were in the way of a lease have gone: its host is asked now.
+    Cleared {
+        /// The lease.
+        lease: LeaseId,
+        /// The host has to accept by then.
+        accept_by: Timestamp,
+        /// The container has to run by then.
+        start_by: Timestamp,
+    },
+    /// The bid of an order that waits.
+    RestRebid {
+        /// The lease that it may become.
+        lease: LeaseId,
+        /// For each GPU and hour.
+        bid: PricePerHour,
+    },
+    /// The lease's terms changed at this moment: its bid, or its kind.
+    Changed(Box<Terms>),
+}
+
+/// An order that waits.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rest {
+    /// The lease that it may become.
+    pub lease: LeaseId,
+    /// The renter's order.
+    pub order: Kept<Order>,
+    /// The broker's number of the order: earlier is smaller.
+    pub number: u64,
+    /// When it stops waiting.
+    pub until: Timestamp,
+}
+
+/// The terms of a lease from one moment on, and its meter there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Terms {
+    /// The lease.
+    pub lease: LeaseId,
+    /// Its kind.
+    pub kind: ContractKind,
+    /// Its bid for each GPU and hour, if it is interruptible.
+    pub bid: Option<PricePerHour>,
+    /// What it rather pays than be pushed out.
+    pub fallback: Option<PricePerHour>,
+    /// Its prices.
+    pub prices: Prices,
+    /// Its rates.
+    pub rates: Rates,
+    /// Its prepaid term.
+    pub term: Option<Term>,
+    /// Its meter here.
+    pub meter: Meter,
+    /// What it was charged from its start to here.
+    pub charged: Amounts,
 }
 
 /// A match, with all that is frozen for the life of the lease.
@@ -82,6 +145,14 @@ pub struct Match {
     pub award: Kept<Award>,
     /// What is leased.
     pub share: Share,
+    /// The bid for each GPU and hour, if it is interruptible.
+    pub bid: Option<PricePerHour>,
+    /// What it rather pays on demand than be pushed out, if it is interruptible.
+    pub fallback: Option<PricePerHour>,
+    /// The term that was prepaid, if it is reserved.
+    pub term: Option<Term>,
+    /// When those who are in its way have gone at the latest, if anybody is.
+    pub clear_by: Option<Timestamp>,
     /// What the host promised and bounded.
     pub limits: Limits,
     /// Longest time to run: the order's, or the offer's when that is shorter or the only one.
@@ -103,6 +174,10 @@ pub struct Move {
     pub meter: Meter,
     /// What it was charged from its start to here.
     pub charged: Amounts,
+    /// Its rates from here on, when a stretch was waived.
+    pub rates: Option<Rates>,
+    /// Its prepaid term here.
+    pub term: Option<Term>,
 }
 
 /// A meter and what it came to.
@@ -114,6 +189,8 @@ pub struct Reading {
     pub meter: Meter,
     /// What it was charged from its start to here.
     pub charged: Amounts,
+    /// Its prepaid term here.
+    pub term: Option<Term>,
 }
 
 impl Event {
@@ -129,6 +206,11 @@ impl Event {
             Fact::Moved(moved) => Some(moved.lease),
             Fact::Metered(reading) => Some(reading.lease),
             Fact::Commanded(command) => Some(command.body().lease),
+            Fact::Rested(rest) => Some(rest.lease),
+            Fact::Lapsed { lease, .. }
+            | Fact::Cleared { lease, .. }
+            | Fact::RestRebid { lease, .. } => Some(*lease),
+            Fact::Changed(terms) => Some(terms.lease),
         }
     }
 
@@ -144,6 +226,11 @@ impl Event {
             Fact::Held { .. } => "held",
             Fact::Warned { .. } => "warned",
             Fact::Commanded(_) => "commanded",
+            Fact::Rested(_) => "rested",
+            Fact::Lapsed { .. } => "lapsed",
+            Fact::Cleared { .. } => "cleared",
+            Fact::RestRebid { .. } => "rebid",
+            Fact::Changed(_) => "changed",
         }
     }
 }

@@ -9,17 +9,19 @@ use crate::core::meter::{Counting, Meter};
 use protocol::codec;
 use protocol::ids::{Digest, HostId, LeaseId, OfferId, OrderId, RenterId};
 use protocol::job::PinnedImage;
-use protocol::lease::{Award, EndCause, Grant, PauseCause, Phase, Want};
+use protocol::lease::{Award, EndCause, Grant, PauseCause, Phase, Vacate, Want};
 use protocol::offer::Share;
 use protocol::order::{LeaseName, Order};
-use protocol::terms::{ContractKind, Limits, Prices};
-use protocol::units::{BasisPoints, Bytes, MicroUsd, Seconds, Timestamp};
-use protocol::usage::{Amounts, Usage};
+use protocol::terms::{ContractKind, Limits, Prices, Rates};
+use protocol::units::{BasisPoints, Bytes, MicroUsd, Millis, PricePerHour, Seconds, Timestamp};
+use protocol::usage::{Amounts, Term, Usage};
 use serde::{Deserialize, Serialize};
 
 /// Where a lease stands, with the facts that are true there alone.
 ///
 /// ```text
+///   Clearing ─▶ Offered: those in its way have gone
+///
 ///            host grants      host prepares      host runs it
 ///   Offered ────────────▶ Accepted ────────▶ Preparing ────────▶ Running ◀──────▶ Suspect
 ///      │ refused,             │ not in time,     │ ▲  │  exited,      │  silence,      │ silent
@@ -31,9 +33,14 @@ use serde::{Deserialize, Serialize};
 ///    Closed ◀── gone, or given up ───────────── Closing ◀── ended, budget, duration   Closed
 /// ```
 ///
-/// "Gone" from the host closes every state but `Offered`'s refusal paths with what was billed to there.
+/// An interruptible lease that has to go is `Noticed` between `Running` and `Paused`. "Gone" from the host closes every state but `Offered`'s refusal paths with what was billed to there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum State {
+    /// It has its resources as soon as those who are there have gone.
+    Clearing {
+        /// By then at the latest.
+        until: Timestamp,
+    },
     /// Matched; the host has not answered.
     Offered {
         /// After this, the host lost it.
@@ -53,6 +60,13 @@ pub enum State {
     },
     /// The container runs.
     Running,
+    /// The container runs, and was told to go.
+    Noticed {
+        /// Why.
+        cause: PauseCause,
+        /// When it is stopped.
+        by: Timestamp,
+    },
     /// The host is not heard.
     Suspect {
         /// After this, the lease is lost.
@@ -86,10 +100,12 @@ impl State {
     #[must_use]
     pub fn phase(&self) -> Phase {
         match self {
+            Self::Clearing { until } => Phase::Clearing(*until),
             Self::Offered { .. } => Phase::Offered,
             Self::Accepted { .. } => Phase::Accepted,
             Self::Preparing { .. } => Phase::Preparing,
             Self::Running => Phase::Running,
+            Self::Noticed { cause, by } => Phase::Noticed(cause.clone(), *by),
             Self::Suspect { .. } => Phase::Suspect,
             Self::Paused { cause, .. } => Phase::Paused(cause.clone()),
             Self::Closing { cause, .. } => Phase::Closing(cause.clone()),
@@ -101,10 +117,12 @@ impl State {
     #[must_use]
     pub const fn word(&self) -> &'static str {
         match self {
+            Self::Clearing { .. } => "clearing",
             Self::Offered { .. } => "offered",
             Self::Accepted { .. } => "accepted",
             Self::Preparing { .. } => "preparing",
             Self::Running => "running",
+            Self::Noticed { .. } => "noticed",
             Self::Suspect { .. } => "unreachable",
             Self::Paused { .. } => "stopped",
             Self::Closing { .. } => "closing",
@@ -116,9 +134,10 @@ impl State {
     #[must_use]
     pub const fn counting(&self) -> Counting {
         match self {
-            Self::Running => Counting::Running,
+            Self::Running | Self::Noticed { .. } => Counting::Running,
             Self::Paused { .. } => Counting::Storage,
-            Self::Offered { .. }
+            Self::Clearing { .. }
+            | Self::Offered { .. }
             | Self::Accepted { .. }
             | Self::Preparing { .. }
             | Self::Suspect { .. }
@@ -132,7 +151,10 @@ impl State {
     pub const fn holds_resources(&self) -> bool {
         !matches!(
             self,
-            Self::Paused { .. } | Self::Closing { may_run: false, .. } | Self::Closed { .. }
+            Self::Clearing { .. }
+                | Self::Paused { .. }
+                | Self::Closing { may_run: false, .. }
+                | Self::Closed { .. }
         )
     }
 
@@ -147,7 +169,10 @@ impl State {
     pub const fn is_starting(&self) -> bool {
         matches!(
             self,
-            Self::Offered { .. } | Self::Accepted { .. } | Self::Preparing { .. }
+            Self::Clearing { .. }
+                | Self::Offered { .. }
+                | Self::Accepted { .. }
+                | Self::Preparing { .. }
         )
     }
 
@@ -173,16 +198,22 @@ pub struct Contract {
     pub host: HostId,
     /// What was rented.
     pub offer: OfferId,
-    /// How.
+    /// How; a conversion changes it.
     pub kind: ContractKind,
+    /// The bid for each GPU and hour, if it is interruptible; the renter may change it.
+    pub bid: Option<PricePerHour>,
+    /// What it rather pays on demand than be pushed out.
+    pub fallback: Option<PricePerHour>,
     /// What runs.
     pub image: PinnedImage,
     /// Disk kept.
     pub disk: Bytes,
     /// What is leased.
     pub share: Share,
-    /// Prices.
+    /// Prices, of all GPUs together; a bid and a conversion change the compute part.
     pub prices: Prices,
+    /// The hourly rates, by running time.
+    pub rates: Rates,
     /// The broker's part.
     pub fee: BasisPoints,
     /// Most that it may cost.
@@ -237,6 +268,10 @@ pub struct Lease {
     pub meter: Meter,
     /// What it was charged so far.
     pub charged: Amounts,
+    /// Its prepaid term, if it has one.
+    pub term: Option<Term>,
+    /// How long it had run when its present run began.
+    pub run_from: Millis,
     /// Whether the renter was warned that the money does not last.
     pub low_balance: bool,
 }
@@ -249,6 +284,10 @@ impl Lease {
             order,
             award,
             share,
+            bid,
+            fallback,
+            term,
+            clear_by,
             limits,
             duration_max,
             accept_by,
@@ -261,12 +300,19 @@ impl Lease {
             name: body.name.clone(),
             renter: terms.renter,
             host: terms.host,
-            offer: body.offer,
-            kind: body.kind,
+            offer: terms.offer.0,
+            kind: terms.kind,
+            bid,
+            fallback,
             image: body.job.image.clone(),
             disk: body.disk,
             share,
             prices: terms.prices,
+            rates: Rates::flat(if term.is_some() {
+                PricePerHour(0)
+            } else {
+                terms.prices.compute
+            }),
             fee: terms.fee,
             budget: body.budget,
             duration_max,
@@ -282,15 +328,20 @@ impl Lease {
                 award: Box::new(award),
             },
             grant: None,
-            state: State::Offered {
-                accept_by,
-                start_by,
-            },
+            state: clear_by.map_or(
+                State::Offered {
+                    accept_by,
+                    start_by,
+                },
+                |until| State::Clearing { until },
+            ),
             since: at,
             run: 1,
             started_at: None,
             meter: Meter::new(at),
             charged: Amounts::default(),
+            term,
+            run_from: Millis(0),
             low_balance: false,
         }
     }
@@ -315,13 +366,19 @@ impl Lease {
 
     /// What its host should do about it.
     #[must_use]
-    pub const fn want(&self) -> Want {
+    pub fn want(&self) -> Want {
         match self.state {
-            State::Offered { .. }
+            State::Clearing { .. }
+            | State::Offered { .. }
             | State::Accepted { .. }
             | State::Preparing { .. }
             | State::Running
             | State::Suspect { .. } => Want::Run(self.run),
+            State::Noticed { ref cause, by } => Want::Vacate(Vacate {
+                run: self.run,
+                by,
+                outbid: matches!(cause, PauseCause::Outbid),
+            }),
             State::Paused { .. } => Want::Stop,
             State::Closing { .. } | State::Closed { .. } => Want::End,
         }
@@ -332,11 +389,12 @@ impl Lease {
     pub fn charge_for(&self, usage: &Usage) -> Amounts {
         let Contract {
             prices,
+            rates,
             disk,
             budget,
             ..
         } = &self.contract;
-        charge::charged(prices, *disk, usage, *budget)
+        charge::charged(prices, rates, *disk, usage, *budget)
     }
 
     /// What `time` of it costs in its present state.
@@ -345,10 +403,12 @@ impl Lease {
         match self.state {
             State::Paused { .. } => self.burn_stored(time),
             State::Closing { .. } | State::Closed { .. } => MicroUsd::ZERO,
-            State::Offered { .. }
+            State::Clearing { .. }
+            | State::Offered { .. }
             | State::Accepted { .. }
             | State::Preparing { .. }
             | State::Running
+            | State::Noticed { .. }
             | State::Suspect { .. } => self.burn_running(time),
         }
     }
@@ -356,7 +416,8 @@ impl Lease {
     /// What `time` of running costs, the disk included.
     #[must_use]
     pub fn burn_running(&self, time: Seconds) -> MicroUsd {
-        charge::running_cost(&self.contract.prices, self.contract.disk, time)
+        let rate = self.contract.rates.current();
+        charge::running_cost(&self.contract.prices, rate, self.contract.disk, time)
     }
 
     /// What `time` of keeping the disk costs.

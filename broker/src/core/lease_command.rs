@@ -35,6 +35,9 @@ impl Desk {
             LeaseAction::Stop => self.stop(now, lease)?,
             LeaseAction::Resume => self.resume(now, lease)?,
             LeaseAction::End => self.end(now, lease, EndCause::Renter),
+            LeaseAction::SetBid(_) | LeaseAction::Convert(_) => {
+                return Err(Rejection::WrongPhase(lease.state.phase()));
+            }
         };
         let fact = Fact::Commanded(Box::new(command.into()));
         let mut events = vec![Event {
@@ -63,10 +66,11 @@ impl Desk {
     fn stop(&self, now: Timestamp, lease: &Lease) -> Result<Option<Event>, Rejection> {
         let was_running = lease.run > 1 || lease.started_at.is_some();
         match &lease.state {
-            State::Running | State::Suspect { .. } => {}
+            State::Running | State::Noticed { .. } | State::Suspect { .. } => {}
             State::Preparing { .. } if was_running => {}
             State::Paused { .. } => return Ok(None),
-            State::Offered { .. }
+            State::Clearing { .. }
+            | State::Offered { .. }
             | State::Accepted { .. }
             | State::Preparing { .. }
             | State::Closing { .. }
@@ -80,8 +84,9 @@ impl Desk {
     fn resume(&self, now: Timestamp, lease: &Lease) -> Result<Option<Event>, Rejection> {
         match &lease.state {
             State::Paused { .. } => {}
-            State::Preparing { .. } | State::Running => return Ok(None),
-            State::Offered { .. }
+            State::Preparing { .. } | State::Running | State::Noticed { .. } => return Ok(None),
+            State::Clearing { .. }
+            | State::Offered { .. }
             | State::Accepted { .. }
             | State::Suspect { .. }
             | State::Closing { .. }
@@ -122,10 +127,11 @@ impl Desk {
     /// Ends a lease. Ending what ends is nothing.
     pub(super) fn end(&self, now: Timestamp, lease: &Lease, cause: EndCause) -> Option<Event> {
         let to = match &lease.state {
-            State::Offered { .. } => State::Closed { cause },
+            State::Clearing { .. } | State::Offered { .. } => State::Closed { cause },
             State::Accepted { .. }
             | State::Preparing { .. }
             | State::Running
+            | State::Noticed { .. }
             | State::Suspect { .. }
             | State::Paused { .. } => self.closing(now, lease, cause),
             State::Closing { .. } | State::Closed { .. } => return None,
@@ -136,7 +142,9 @@ impl Desk {
     /// The state of a lease whose container does not run any more.
     pub(super) fn paused(&self, now: Timestamp, cause: PauseCause) -> State {
         let keep = match &cause {
-            PauseCause::FundsLow => self.settings.disk_keep_unpaid,
+            PauseCause::FundsLow | PauseCause::Outbid | PauseCause::Preempted => {
+                self.settings.disk_keep_unpaid
+            }
             PauseCause::Renter
             | PauseCause::Exited(_)
             | PauseCause::OutOfMemory

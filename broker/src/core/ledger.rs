@@ -3,13 +3,12 @@
 //! Debits are positive. The broker's cash is an asset; every other account is what it owes somebody, so
 //! its balance is negative here and positive for its holder. Must not know what a lease is.
 
-use protocol::ids::{LeaseId, RenterId};
+use protocol::ids::{HostId, LeaseId, RenterId};
 use protocol::units::MicroUsd;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// An account. Later kinds (prepaid terms, hosts' bonds, payouts, goodwill) join at the end; the order of
-/// the variants is the tag on disk.
+/// An account. Later kinds join at the end; the order of the variants is the tag on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Account {
     /// What the operator received and keeps for others.
@@ -22,6 +21,16 @@ pub enum Account {
     HostPending(LeaseId),
     /// What the broker earned.
     BrokerFee,
+    /// What a renter paid in advance for a lease's term, and nobody earned yet.
+    Prepaid(LeaseId),
+    /// What a host may be paid.
+    HostAvailable(HostId),
+    /// What a host deposited against what it may have to give back.
+    HostBond(HostId),
+    /// What early cancels left to the broker.
+    BrokerClawback,
+    /// What the broker gave renters of its own, where a host's money was not enough: negative.
+    BrokerGoodwill,
 }
 
 impl Account {
@@ -34,6 +43,11 @@ impl Account {
             Self::RenterLocked(lease) => (2, lease.as_bytes()),
             Self::HostPending(lease) => (3, lease.as_bytes()),
             Self::BrokerFee => (4, &[]),
+            Self::Prepaid(lease) => (5, lease.as_bytes()),
+            Self::HostAvailable(host) => (6, host.as_bytes()),
+            Self::HostBond(host) => (7, host.as_bytes()),
+            Self::BrokerClawback => (8, &[]),
+            Self::BrokerGoodwill => (9, &[]),
         };
         let mut key = Vec::with_capacity(1 + id.len());
         key.push(tag);
@@ -50,6 +64,11 @@ impl Account {
             Self::RenterLocked(_) => "renter-held",
             Self::HostPending(_) => "host-pending",
             Self::BrokerFee => "broker-fee",
+            Self::Prepaid(_) => "renter-prepaid",
+            Self::HostAvailable(_) => "host-available",
+            Self::HostBond(_) => "host-bond",
+            Self::BrokerClawback => "broker-clawback",
+            Self::BrokerGoodwill => "broker-goodwill",
         }
     }
 }
@@ -122,7 +141,12 @@ impl Ledger {
             Account::RenterAvailable(_)
             | Account::RenterLocked(_)
             | Account::HostPending(_)
-            | Account::BrokerFee => debit.negated(),
+            | Account::BrokerFee
+            | Account::Prepaid(_)
+            | Account::HostAvailable(_)
+            | Account::HostBond(_)
+            | Account::BrokerClawback
+            | Account::BrokerGoodwill => debit.negated(),
         }
     }
 

@@ -3,9 +3,10 @@
 //!
 //! Must not decide anything, and must not hold what a restart may forget.
 
-use crate::core::event::{Event, Fact, Move, Reading};
+use crate::core::event::{Event, Fact, Move, Reading, Terms};
 use crate::core::lease::{Lease, State};
 use crate::core::ledger::{Account, Ledger};
+use crate::core::rest::Resting;
 use crate::core::seen::ReplayWindow;
 use protocol::ids::{BrokerId, DepositId, HostId, LeaseId, PublicKey, RenterId};
 use protocol::lease::PauseCause;
@@ -25,6 +26,8 @@ pub struct Market {
     pub(crate) deposits: BTreeMap<DepositId, (RenterId, MicroUsd)>,
     pub(crate) leases: BTreeMap<LeaseId, Box<Lease>>,
     pub(crate) seen: ReplayWindow,
+    /// Orders that wait, and those that ended waiting.
+    pub(crate) rests: BTreeMap<LeaseId, Box<Resting>>,
     index: Index,
 }
 
@@ -35,6 +38,10 @@ struct Index {
     names: BTreeMap<(RenterId, LeaseName), LeaseId>,
     /// Who has what now.
     resources: BTreeMap<(HostId, ResourceName), LeaseId>,
+    /// Who has what next: leases that wait for those who have it now to go.
+    claims: BTreeMap<(HostId, ResourceName), LeaseId>,
+    /// Orders of a renter that wait, by the broker's number.
+    rests: BTreeMap<RenterId, BTreeMap<u64, LeaseId>>,
     /// Leases that have anything now.
     holders: BTreeSet<LeaseId>,
     /// All leases of a party by the broker's number.
@@ -60,6 +67,7 @@ impl Market {
             deposits: BTreeMap::new(),
             leases: BTreeMap::new(),
             seen: ReplayWindow::default(),
+            rests: BTreeMap::new(),
             index: Index::default(),
         }
     }
@@ -80,6 +88,7 @@ impl Market {
             Fact::Matched(matched) => {
                 self.seen.remember(&matched.order, at);
                 self.last_number = self.last_number.max(matched.award.body().number);
+                self.take_rest(matched.award.body().lease);
                 self.insert(Box::new(Lease::of_match(*matched, at)));
             }
             Fact::Granted { lease, grant } => self.change(lease, |lease| {
@@ -91,13 +100,40 @@ impl Market {
             }),
             Fact::Moved(moved) => self.change(moved.lease, |lease| step(lease, *moved, at)),
             Fact::Metered(reading) => self.change(reading.lease, |lease| {
-                let Reading { meter, charged, .. } = *reading;
+                let Reading {
+                    meter,
+                    charged,
+                    term,
+                    ..
+                } = *reading;
                 lease.meter = meter;
                 lease.charged = charged;
+                lease.term = term;
             }),
             Fact::Held { .. } => {}
             Fact::Warned { lease, low } => self.change(lease, |lease| lease.low_balance = low),
             Fact::Commanded(command) => self.seen.remember(&command, at),
+            Fact::Rested(rest) => {
+                self.seen.remember(&rest.order, at);
+                self.last_number = self.last_number.max(rest.number);
+                self.insert_rest(Resting::new(*rest, at));
+            }
+            Fact::Lapsed { lease, cause } => self.change_rest(lease, |rest| {
+                rest.ended = Some((at, cause));
+            }),
+            Fact::RestRebid { lease, bid } => self.change_rest(lease, |rest| rest.bid = bid),
+            Fact::Cleared {
+                lease,
+                accept_by,
+                start_by,
+            } => self.change(lease, |lease| {
+                lease.state = State::Offered {
+                    accept_by,
+                    start_by,
+                };
+                lease.since = at;
+            }),
+            Fact::Changed(terms) => self.change(terms.lease, |lease| change_terms(lease, *terms)),
         }
     }
 
@@ -113,16 +149,57 @@ impl Market {
         self.leases.insert(lease.id, lease);
     }
 
+    /// Takes up an order that waits, or waited, from an event or a snapshot.
+    pub(crate) fn insert_rest(&mut self, rest: Resting) {
+        self.index.rest(&rest);
+        self.rests.insert(rest.lease, Box::new(rest));
+    }
+
+    fn change_rest(&mut self, id: LeaseId, change: impl FnOnce(&mut Resting)) {
+        if let Some(rest) = self.rests.get_mut(&id) {
+            self.index.unrest(rest);
+            change(rest);
+            self.index.rest(rest);
+        }
+    }
+
+    /// An order that waited became a lease.
+    fn take_rest(&mut self, id: LeaseId) {
+        if let Some(rest) = self.rests.remove(&id) {
+            self.index.unrest(&rest);
+        }
+    }
+
+    /// An order that waits, or waited and became no lease.
+    #[must_use]
+    pub fn resting(&self, id: LeaseId) -> Option<&Resting> {
+        self.rests.get(&id).map(|rest| &**rest)
+    }
+
+    /// All orders that wait or waited, by id.
+    pub fn rests(&self) -> impl Iterator<Item = &Resting> {
+        self.rests.values().map(|rest| &**rest)
+    }
+
+    /// The orders of a renter that wait, newest first.
+    pub fn rests_of(&self, renter: RenterId) -> impl Iterator<Item = &Resting> {
+        let ids = self
+            .index
+            .rests
+            .get(&renter)
+            .into_iter()
+            .flat_map(|ids| ids.values().rev());
+        ids.filter_map(|id| self.resting(*id))
+    }
+
     fn change(&mut self, id: LeaseId, change: impl FnOnce(&mut Lease)) {
         // An event is about a lease that an earlier one made.
         let Some(lease) = self.leases.get_mut(&id) else {
             return;
         };
-        let (held, open) = (lease.state.holds_resources(), lease.state.is_open());
-        let live = !lease.state.is_closed();
+        let before = standing(&lease.state);
         change(lease);
-        let now = &lease.state;
-        if (held, open, live) != (now.holds_resources(), now.is_open(), !now.is_closed()) {
+        if before != standing(&lease.state) {
             self.index.renew(lease);
         }
     }
@@ -210,6 +287,12 @@ impl Market {
         self.index.resources.get(&(host, resource.clone())).copied()
     }
 
+    /// The lease that has a resource next, as soon as its holder has gone.
+    #[must_use]
+    pub fn claimant(&self, host: HostId, resource: &ResourceName) -> Option<LeaseId> {
+        self.index.claims.get(&(host, resource.clone())).copied()
+    }
+
     /// How many leases have a resource now: so many offers are not there for anybody else.
     #[must_use]
     pub fn holders(&self) -> usize {
@@ -235,10 +318,45 @@ impl Market {
     }
 }
 
+/// What of a state the index depends on.
+const fn standing(state: &State) -> (bool, bool, bool, bool) {
+    (
+        state.holds_resources(),
+        state.is_open(),
+        state.is_closed(),
+        matches!(state, State::Clearing { .. }),
+    )
+}
+
+/// The lease with other terms.
+fn change_terms(lease: &mut Lease, terms: Terms) {
+    let Terms {
+        kind,
+        bid,
+        fallback,
+        prices,
+        rates,
+        term,
+        meter,
+        charged,
+        ..
+    } = terms;
+    let contract = &mut lease.contract;
+    (contract.kind, contract.bid, contract.fallback) = (kind, bid, fallback);
+    (contract.prices, contract.rates) = (prices, rates);
+    lease.term = term;
+    (lease.meter, lease.charged) = (meter, charged);
+}
+
 /// The lease in its next state.
 fn step(lease: &mut Lease, moved: Move, at: Timestamp) {
     let Move {
-        to, meter, charged, ..
+        to,
+        meter,
+        charged,
+        rates,
+        term,
+        ..
     } = moved;
     if matches!(
         (&lease.state, &to),
@@ -249,6 +367,13 @@ fn step(lease: &mut Lease, moved: Move, at: Timestamp) {
     if lease.started_at.is_none() && has_run(&to) {
         lease.started_at = Some(at);
     }
+    if matches!(to, State::Running) && lease.state.is_starting() {
+        lease.run_from = meter.usage.running;
+    }
+    if let Some(rates) = rates {
+        lease.contract.rates = rates;
+    }
+    lease.term = term;
     lease.meter = meter;
     lease.charged = charged;
     lease.state = to;
@@ -261,14 +386,15 @@ fn step(lease: &mut Lease, moved: Move, at: Timestamp) {
 /// Whether only a container that started gets into this state.
 const fn has_run(state: &State) -> bool {
     match state {
-        State::Running => true,
+        State::Running | State::Noticed { .. } => true,
         State::Paused { cause, .. } => {
             matches!(
                 cause,
                 PauseCause::Exited(_) | PauseCause::OutOfMemory | PauseCause::DiskFull
             )
         }
-        State::Offered { .. }
+        State::Clearing { .. }
+        | State::Offered { .. }
         | State::Accepted { .. }
         | State::Preparing { .. }
         | State::Suspect { .. }
@@ -278,6 +404,29 @@ const fn has_run(state: &State) -> bool {
 }
 
 impl Index {
+    /// Puts up what an order that waits has.
+    fn rest(&mut self, rest: &Resting) {
+        self.renters.insert(rest.renter());
+        if rest.ended.is_none() {
+            let name = (rest.renter(), rest.order.body().name.clone());
+            self.names.insert(name, rest.lease);
+            let of_renter = self.rests.entry(rest.renter()).or_default();
+            of_renter.insert(rest.number, rest.lease);
+        }
+    }
+
+    /// Takes it down again.
+    fn unrest(&mut self, rest: &Resting) {
+        let name = (rest.renter(), rest.order.body().name.clone());
+        set(&mut self.names, name, rest.lease, false);
+        if let Some(of_renter) = self.rests.get_mut(&rest.renter()) {
+            of_renter.remove(&rest.number);
+            if of_renter.is_empty() {
+                self.rests.remove(&rest.renter());
+            }
+        }
+    }
+
     fn add(&mut self, lease: &Lease) {
         let number = lease.contract.number;
         for party in parties(lease) {
@@ -293,6 +442,8 @@ impl Index {
         set(&mut self.names, name, lease.id, lease.state.is_open());
         for resource in &contract.share.resources {
             let key = (contract.host, resource.clone());
+            let claims = matches!(lease.state, State::Clearing { .. });
+            set(&mut self.claims, key.clone(), lease.id, claims);
             set(
                 &mut self.resources,
                 key,

@@ -24,6 +24,7 @@ pub mod meter;
 
 pub mod lease;
 pub mod market;
+pub mod rest;
 pub mod seen;
 pub mod state;
 

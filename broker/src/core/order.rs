@@ -9,12 +9,14 @@ use crate::core::event::{Event, Fact, Match};
 use crate::core::lease::{Lease, Papers};
 use crate::core::ledger::{Account, Transfer};
 use crate::core::seen::Sighting;
-use protocol::bounded::Text;
-use protocol::ids::{DepositId, HostId, LeaseId, MessageId, RenterId};
+use protocol::bounded::{List, Text};
+use protocol::ids::{DepositId, Digest, HostId, LeaseId, MessageId, RenterId};
 use protocol::lease::{Award, GOAL_LEASES_MAX};
 use protocol::message::Rejection;
-use protocol::order::{Order, is_reserved_name};
+use protocol::offer::{Offer, Part};
+use protocol::order::{Order, Target, is_reserved_name};
 use protocol::signed::{Envelope, Signed, VALIDITY_MAX, Verified};
+use protocol::terms::Need;
 use protocol::units::{MicroUsd, Seconds, Timestamp};
 
 /// Most bytes of signed orders and awards of one host: a goal carries all of them in one message, and
@@ -135,12 +137,15 @@ impl Desk {
 
     /// The offer that an order names, if it stands and nobody has it.
     fn listed(&self, now: Timestamp, order: &Order) -> Result<&Listing, Rejection> {
+        let Target::Offer { offer, terms } = order.target else {
+            return Err(Rejection::NothingMatches);
+        };
         let listing = self
             .book
-            .get(order.offer, self.wall(now))
+            .get(offer, self.wall(now))
             .ok_or(Rejection::OfferGone)?;
         // What was decoded can be encoded; if not, nobody agreed to it.
-        if listing.offer().terms_digest() != Ok(order.terms) {
+        if listing.offer().terms_digest() != Ok(terms) {
             return Err(Rejection::OfferChanged);
         }
         if self.is_free(listing) {
@@ -152,8 +157,9 @@ impl Desk {
 
     fn check_limits(&self, order: &Order, listing: &Listing) -> Result<(), Rejection> {
         let offer = listing.offer();
+        let prices = offer.prices.of_gpus(order.gpus);
         let (price, allowed) = (
-            offer.prices.all_in_hour(order.disk),
+            prices.all_in_hour(Need::disk(order.disk)),
             order.price_max.amount(),
         );
         if price > allowed {
@@ -186,8 +192,9 @@ impl Desk {
     }
 
     fn hold_to_start(&self, order: &Order, listing: &Listing) -> MicroUsd {
-        let prices = &listing.offer().prices;
-        charge::running_cost(prices, order.disk, self.settings.hold).min(order.budget)
+        let prices = &listing.offer().prices.of_gpus(order.gpus);
+        charge::running_cost(prices, prices.compute, order.disk, self.settings.hold)
+            .min(order.budget)
     }
 
     fn award(
@@ -197,13 +204,16 @@ impl Desk {
         order: &Verified<Order>,
         listing: &Listing,
     ) -> Result<Verified<Award>, Rejection> {
+        let offer = listing.offer();
         let award = Award {
             lease,
             order: order.digest(),
-            offer: (order.body().offer, order.body().terms),
+            offer: (offer.id, offer.terms_digest().unwrap_or(Digest::of(&[]))),
+            kind: order.body().deal.kind(),
+            part: part_of(offer, order.body().gpus),
             renter: order.signer().into(),
             host: listing.host(),
-            prices: listing.offer().prices,
+            prices: offer.prices.of_gpus(order.body().gpus),
             fee: self.settings.fee,
             number: self.market.last_number.saturating_add(1),
             matched_at: now,
@@ -233,9 +243,13 @@ impl Desk {
             (asked, allowed) => asked.or(allowed),
         };
         Match {
+            share: offer.share.part(&award.body().part),
             order: order.into(),
             award: award.into(),
-            share: offer.share.clone(),
+            bid: None,
+            fallback: None,
+            term: None,
+            clear_by: None,
             limits: offer.limits,
             duration_max,
             accept_by: now
@@ -251,6 +265,18 @@ pub(super) fn papers_size(lease: &Lease) -> usize {
     match &lease.papers {
         Papers::Whole { order, award } => order.signed().size() + award.signed().size(),
         Papers::Filed { .. } => 0,
+    }
+}
+
+/// The first `gpus` GPUs of an offer, with what they have in proportion.
+fn part_of(offer: &Offer, gpus: u16) -> Part {
+    let (cpu_millicores, ram, shared_memory, _) = offer.proportion(gpus);
+    let count = usize::from(gpus.max(1));
+    Part {
+        resources: List::first(offer.share.resources.iter().take(count).cloned()),
+        cpu_millicores,
+        ram,
+        shared_memory,
     }
 }
 

@@ -32,9 +32,11 @@ impl Desk {
         let lease = self.lease_of_host(grant.body().lease, grant.signer())?;
         match &lease.state {
             State::Offered { .. } => {}
+            State::Clearing { .. } => return Err(Rejection::WrongPhase(lease.state.phase())),
             State::Accepted { .. }
             | State::Preparing { .. }
             | State::Running
+            | State::Noticed { .. }
             | State::Suspect { .. }
             | State::Paused { .. }
             | State::Closing { .. } => return Ok(Decision::answer(Reply::Noted)),
@@ -61,12 +63,14 @@ impl Desk {
         let lease = self.lease_of_host(refusal.body().lease, refusal.signer())?;
         match &lease.state {
             State::Offered { .. } => {}
+            State::Clearing { .. } => return Err(Rejection::WrongPhase(lease.state.phase())),
             State::Closing { .. } | State::Closed { .. } => {
                 return Ok(Decision::answer(Reply::Noted));
             }
             State::Accepted { .. }
             | State::Preparing { .. }
             | State::Running
+            | State::Noticed { .. }
             | State::Suspect { .. }
             | State::Paused { .. } => return Err(Rejection::WrongPhase(lease.state.phase())),
         }
@@ -88,7 +92,8 @@ impl Desk {
         if lease.state.is_closed() || said.sequence <= known.sequence {
             return Ok(Decision::answer(Reply::Noted));
         }
-        if matches!(lease.state, State::Offered { .. }) && said.state != ContainerState::Gone {
+        let is_early = matches!(lease.state, State::Clearing { .. } | State::Offered { .. });
+        if is_early && said.state != ContainerState::Gone {
             return Err(Rejection::WrongPhase(lease.state.phase()));
         }
         let meter = self
@@ -137,12 +142,13 @@ impl Desk {
                     .or_else(|| matches!(report.state, ContainerState::Preparing(_)).then(to))
             }
             State::Preparing { .. } => self.while_starting(now, lease, &report.state),
-            State::Running => self.while_running(now, lease, &report.state),
+            State::Running | State::Noticed { .. } => self.while_running(now, lease, &report.state),
             State::Suspect { .. } => Some(
                 self.while_running(now, lease, &report.state)
                     .unwrap_or(State::Running),
             ),
-            State::Offered { .. }
+            State::Clearing { .. }
+            | State::Offered { .. }
             | State::Paused { .. }
             | State::Closing { .. }
             | State::Closed { .. } => None,
@@ -164,6 +170,7 @@ impl Desk {
                 StopReason::Exited(code) => Some(self.paused(now, PauseCause::Exited(*code))),
                 StopReason::OutOfMemory => Some(self.paused(now, PauseCause::OutOfMemory)),
                 StopReason::DiskFull => Some(self.paused(now, PauseCause::DiskFull)),
+                StopReason::Vacated => None,
                 StopReason::ResourceTaken => Some(self.failed(now, lease, taken())),
             },
             ContainerState::Preparing(_) | ContainerState::Gone => None,
@@ -182,6 +189,7 @@ impl Desk {
                 StopReason::Exited(code) => PauseCause::Exited(*code),
                 StopReason::OutOfMemory => PauseCause::OutOfMemory,
                 StopReason::DiskFull => PauseCause::DiskFull,
+                StopReason::Vacated => PauseCause::Preempted,
                 StopReason::ResourceTaken => PauseCause::ResumeFailed(taken()),
             },
             ContainerState::Failed(problem) => {
@@ -207,10 +215,12 @@ fn gone(lease: &Lease) -> Option<State> {
     let cause = match &lease.state {
         State::Closing { cause, .. } => cause.clone(),
         State::Closed { .. } => return None,
-        State::Offered { .. }
+        State::Clearing { .. }
+        | State::Offered { .. }
         | State::Accepted { .. }
         | State::Preparing { .. }
         | State::Running
+        | State::Noticed { .. }
         | State::Suspect { .. }
         | State::Paused { .. } => {
             EndCause::Host(Detail::cut("the host says that it has no such container"))

@@ -41,6 +41,8 @@ impl Desk {
             to,
             meter,
             charged,
+            rates: None,
+            term: lease.term,
         }));
         Event {
             at: now,
@@ -60,6 +62,7 @@ impl Desk {
             lease: lease.id,
             meter,
             charged,
+            term: lease.term,
         }));
         Event {
             at: now,
@@ -119,10 +122,12 @@ impl Desk {
             State::Preparing { .. } if matches!(lease.state, State::Paused { .. }) => {
                 Hold::Becomes(self.hold_to_run(lease, meter))
             }
-            State::Offered { .. }
+            State::Clearing { .. }
+            | State::Offered { .. }
             | State::Accepted { .. }
             | State::Preparing { .. }
             | State::Running
+            | State::Noticed { .. }
             | State::Suspect { .. } => Hold::Keep,
             State::Paused { .. } => Hold::Becomes(self.hold_to_store(lease, meter)),
             // The last stretch is charged when the host signs it.

@@ -6,6 +6,7 @@
 use crate::core::lease::Lease;
 use crate::core::ledger::Account;
 use crate::core::market::Market;
+use crate::core::rest::Resting;
 use crate::core::seen::Seen;
 use protocol::codec::{self, CodecError};
 use protocol::ids::{BrokerId, DepositId, RenterId};
@@ -34,6 +35,8 @@ enum Record<L> {
     Lease(L),
     /// A statement that had its effect.
     Seen(Seen),
+    /// An order that waits, or waited.
+    Resting(Box<Resting>),
 }
 
 /// Why bytes are not a market.
@@ -56,7 +59,11 @@ impl Market {
     /// How many records the state takes.
     #[must_use]
     pub fn size(&self) -> usize {
-        1 + self.deposits.len() + self.ledger.len() + self.leases.len() + self.seen.len()
+        1 + self.deposits.len()
+            + self.ledger.len()
+            + self.leases.len()
+            + self.seen.len()
+            + self.rests.len()
     }
 
     /// The state as bytes.
@@ -97,6 +104,9 @@ impl Market {
         for seen in self.seen.iter() {
             writer.put(&Record::Seen(seen))?;
         }
+        for rest in self.rests() {
+            writer.put(&Record::Resting(Box::new(rest.clone())))?;
+        }
         Ok(writer.bytes)
     }
 
@@ -128,6 +138,7 @@ impl Market {
                 Record::Balance { account, balance } => market.ledger.restore(account, balance),
                 Record::Lease(lease) => market.insert(lease),
                 Record::Seen(seen) => market.seen.insert(seen),
+                Record::Resting(rest) => market.insert_rest(*rest),
             }
         }
         Ok(market)

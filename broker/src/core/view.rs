@@ -24,7 +24,7 @@ impl Desk {
     pub fn search(&self, now: Timestamp, search: &Search) -> Found {
         let found = self
             .book
-            .search(search, self.wall(now), |listing| self.is_free(listing));
+            .search(search, self.wall(now), |listing, _| self.is_free(listing));
         // A host takes a leased offer out of its list, so the book alone does not know.
         let rented = u32::try_from(self.market.holders()).unwrap_or(u32::MAX);
         Found { rented, ..found }
@@ -72,8 +72,11 @@ impl Desk {
         for lease in self.market.leases_of(renter.into()) {
             if lease.contract.renter == renter {
                 let burn = match lease.state {
-                    State::Running | State::Paused { .. } => lease.burn(Seconds(3600)),
-                    State::Offered { .. }
+                    State::Running | State::Noticed { .. } | State::Paused { .. } => {
+                        lease.burn(Seconds(3600))
+                    }
+                    State::Clearing { .. }
+                    | State::Offered { .. }
                     | State::Accepted { .. }
                     | State::Preparing { .. }
                     | State::Suspect { .. }
@@ -174,10 +177,12 @@ impl Desk {
         let usage = self.meter_at(now, lease).usage;
         let disk_until = match lease.state {
             State::Paused { disk_until, .. } => Some(disk_until),
-            State::Offered { .. }
+            State::Clearing { .. }
+            | State::Offered { .. }
             | State::Accepted { .. }
             | State::Preparing { .. }
             | State::Running
+            | State::Noticed { .. }
             | State::Suspect { .. }
             | State::Closing { .. }
             | State::Closed { .. } => None,
@@ -187,9 +192,12 @@ impl Desk {
             order: contract.order,
             name: contract.name.clone(),
             renter: contract.renter,
-            host: contract.host,
-            offer: contract.offer,
+            place: Some((contract.host, contract.offer)),
             kind: contract.kind,
+            bid: contract.bid,
+            to_win: None,
+            rests_until: None,
+            gpu_count: u16::try_from(contract.share.gpus.len()).unwrap_or(u16::MAX),
             phase: lease.state.phase(),
             since: lease.since,
             progress: self.progress_of(lease),
@@ -200,6 +208,8 @@ impl Desk {
             ram: contract.share.ram,
             disk: contract.disk,
             prices: contract.prices,
+            rates: contract.rates.clone(),
+            term: lease.term,
             fee: contract.fee,
             ordered_at: contract.ordered_at,
             started_at: lease.started_at,
@@ -242,8 +252,11 @@ fn receipt_of(lease: &Lease, meter: crate::core::meter::Meter) -> Receipt {
         offer: contract.offer,
         kind: contract.kind,
         image: contract.image.clone(),
+        gpus: u16::try_from(contract.share.gpus.len()).unwrap_or(u16::MAX),
         disk: contract.disk,
         prices: contract.prices,
+        rates: contract.rates.clone(),
+        term: lease.term,
         ordered_at: contract.ordered_at,
         started_at: lease.started_at,
         ended: ended(lease),
@@ -264,10 +277,12 @@ fn receipt_of(lease: &Lease, meter: crate::core::meter::Meter) -> Receipt {
 fn ended(lease: &Lease) -> Option<(Timestamp, EndCause)> {
     match &lease.state {
         State::Closed { cause } => Some((lease.since, cause.clone())),
-        State::Offered { .. }
+        State::Clearing { .. }
+        | State::Offered { .. }
         | State::Accepted { .. }
         | State::Preparing { .. }
         | State::Running
+        | State::Noticed { .. }
         | State::Suspect { .. }
         | State::Paused { .. }
         | State::Closing { .. } => None,

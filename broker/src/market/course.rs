@@ -55,9 +55,15 @@ impl Course {
             Fact::Granted { .. } => What::Accepted,
             Fact::Moved(moved) => What::Moved(moved.to.clone()),
             Fact::Warned { low, .. } => What::Money { low: *low },
-            Fact::Deposited { .. } | Fact::Metered(_) | Fact::Held { .. } | Fact::Commanded(_) => {
-                return;
-            }
+            Fact::Deposited { .. }
+            | Fact::Metered(_)
+            | Fact::Held { .. }
+            | Fact::Commanded(_)
+            | Fact::Rested(_)
+            | Fact::Lapsed { .. }
+            | Fact::Cleared { .. }
+            | Fact::RestRebid { .. }
+            | Fact::Changed(_) => return,
         };
         self.steps.extend(event.lease().map(|lease| Step {
             lease,

@@ -51,6 +51,10 @@ pub(super) fn of_end(cause: &EndCause) -> Reason {
         EndCause::NotStarted => Reason::failure("starting", "not_started"),
         EndCause::Failed(problem) => of_problem(problem),
         EndCause::HostLost => Reason::failure("running", "host_lost"),
+        EndCause::BidExpired => Reason::plain("bid_expired"),
+        EndCause::TermOver => Reason::plain("term_over"),
+        EndCause::OfferEnded => Reason::plain("offer_ended"),
+        EndCause::HostFailed(detail) => Reason::failure("running", "host_failed").saying(detail),
         EndCause::Host(detail) => Reason::failure("running", "host_ended").saying(detail),
     }
 }
@@ -62,6 +66,8 @@ pub(super) fn of_pause(cause: &PauseCause) -> Reason {
         PauseCause::Exited(code) => Reason::plain("exited").saying(&format!("exit code {code}")),
         PauseCause::OutOfMemory => Reason::plain("out_of_memory"),
         PauseCause::DiskFull => Reason::plain("disk_full"),
+        PauseCause::Outbid => Reason::plain("outbid"),
+        PauseCause::Preempted => Reason::plain("preempted"),
         PauseCause::FundsLow => Reason::plain("funds_low"),
         PauseCause::ResumeFailed(problem) => of_problem(problem),
     }

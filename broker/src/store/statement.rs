@@ -233,10 +233,12 @@ impl Lines {
                 let before = before.unwrap_or(MicroUsd::ZERO);
                 charged.total().saturating_sub(before)
             }
-            State::Offered { .. }
+            State::Clearing { .. }
+            | State::Offered { .. }
             | State::Accepted { .. }
             | State::Preparing { .. }
             | State::Running
+            | State::Noticed { .. }
             | State::Suspect { .. } => MicroUsd::ZERO,
         }
     }
