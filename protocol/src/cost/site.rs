@@ -2,9 +2,12 @@
 //!
 //! A fact that nobody measured is absent here and assumed by the sum, which says so.
 
-use super::catalogue::Card;
+use super::catalogue::{Card, card_of};
+use super::profile::JobProfile;
+use crate::filter::ModelName;
+use crate::offer::Offer;
 use crate::terms::Prices;
-use crate::units::{Bytes, Seconds};
+use crate::units::{Bytes, PricePerHour, Seconds, Timestamp};
 
 /// A portion of an offer, as far as a job's cost depends on it. Speeds are bytes a second.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -43,6 +46,40 @@ pub struct Site {
     pub duration_max: Option<Seconds>,
     /// Largest disk of a lease, if it is known.
     pub disk_max: Option<Bytes>,
+}
+
+impl Site {
+    /// What `offer` itself says of `gpus` of its GPUs, each at `price` an hour, to somebody with this job:
+    /// prices, data sheet, the job's own rate for the model, and the bounds that hold `now`. What a broker
+    /// knows of the host, and how it may be interrupted, is added to it.
+    #[must_use]
+    pub fn of(
+        job: &JobProfile,
+        offer: &Offer,
+        gpus: u16,
+        price: PricePerHour,
+        now: Timestamp,
+    ) -> Self {
+        let first = offer.share.gpus.first();
+        let model = first.map_or_else(ModelName::none, |gpu| {
+            ModelName::reported(&gpu.model, gpu.vram)
+        });
+        let promised = offer.limits.until.map(|until| until.since(now).seconds());
+        let asked = Prices {
+            compute: price,
+            ..offer.prices
+        };
+        let (.., disk_max) = offer.proportion(gpus);
+        Self {
+            prices: asked.of_gpus(gpus),
+            gpus,
+            card: card_of(&model),
+            rate: job.rate_on(&model),
+            duration_max: offer.limits.duration_max.into_iter().chain(promised).min(),
+            disk_max: Some(disk_max),
+            ..Self::default()
+        }
+    }
 }
 
 /// How an interruptible lease is interrupted.

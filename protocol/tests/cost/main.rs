@@ -6,6 +6,9 @@ mod assumed;
 mod bounds;
 mod examples;
 mod formulas;
+#[path = "../sample/mod.rs"]
+mod sample;
+mod sites;
 
 use protocol::cost::{JobProfile, Site, Work};
 use protocol::terms::Prices;
