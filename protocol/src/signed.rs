@@ -12,11 +12,15 @@
 //! message is not accepted twice is the receiver's record to keep, by signer and message id, never by
 //! signature bytes: a signer can make many valid ones.
 
+mod draft;
+
+pub use draft::Draft;
+
 use crate::bounded::Blob;
 use crate::codec::{self, CodecError};
 use crate::ids::{Digest, MessageId, PublicKey};
 use crate::units::{Millis, Seconds, Timestamp};
-use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
+use ed25519_dalek::{Signature, SigningKey, VerifyingKey};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::marker::PhantomData;
@@ -31,6 +35,8 @@ pub const PAYLOAD_BYTES_MAX: usize = 64 * 1024;
 pub const VALIDITY_MAX: Seconds = Seconds(300);
 /// How far ahead of ours the signer's clock may be.
 pub const CLOCK_SKEW_MAX: Seconds = Seconds(30);
+/// What a signature and the payload's length add to a statement.
+const SIGNATURE_SIZE: usize = 64 + 8;
 /// How long a message id is remembered: a captured message must expire before it is forgotten.
 pub const REPLAY_MEMORY: Seconds = Seconds(2 * VALIDITY_MAX.0 + CLOCK_SKEW_MAX.0);
 
@@ -155,31 +161,13 @@ impl<T: Statement> Signed<T> {
     /// # Errors
     /// When the payload is larger than [`PAYLOAD_BYTES_MAX`].
     pub fn sign(body: T, key: &SigningKey, envelope: Envelope) -> Result<Verified<T>, CodecError> {
-        let header = Header {
-            version: ENVELOPE_VERSION,
-            signer: PublicKey::from_bytes(key.verifying_key().to_bytes()),
-            audience: envelope.audience,
-            message_id: envelope.message_id,
-            issued: envelope.issued,
-            expires: envelope.issued.after(envelope.validity.millis()),
-        };
-        let payload = Payload { header, body };
-        let bytes = codec::encode(&payload)?;
-        let signature = key.sign(&signing_input(T::TYPE, &bytes));
-        let length = bytes.len();
-        let payload_bytes = Blob::new(bytes).map_err(|_| CodecError::TooBig { length })?;
-        let signature = SignatureBytes {
-            r: *signature.r_bytes(),
-            s: *signature.s_bytes(),
-        };
-        let signed = Self {
-            payload: payload_bytes,
-            signature,
-            statement: PhantomData,
-        };
+        let signer = PublicKey::from_bytes(key.verifying_key().to_bytes());
+        let draft = Draft::new(body, signer, envelope)?;
+        let signed = draft.sign(key);
+        let Draft { header, body, .. } = draft;
         Ok(Verified {
             header,
-            body: payload.body,
+            body,
             signed,
         })
     }
@@ -264,8 +252,7 @@ impl<T> Signed<T> {
     /// How many bytes it takes up in a message.
     #[must_use]
     pub fn size(&self) -> usize {
-        // The payload, its length and the signature.
-        self.payload.len() + 8 + 64
+        self.payload.len() + SIGNATURE_SIZE
     }
 
     /// BLAKE3 of the signed bytes: what other statements refer to this one by.
@@ -343,10 +330,18 @@ fn signer_key(payload: &[u8]) -> Result<VerifyingKey, SignatureError> {
             reason: "too short for a statement".to_owned(),
         })?;
     let key = VerifyingKey::from_bytes(&bytes).map_err(|_| SignatureError::WeakKey)?;
-    if key.is_weak() || key.to_edwards().compress().to_bytes() != bytes {
+    if key.is_weak() || !is_canonical(&bytes) {
         return Err(SignatureError::WeakKey);
     }
     Ok(key)
+}
+
+/// Whether the encoding of a point that is not weak is its only one: its coordinate is below 2^255 - 19. The
+/// other second encodings, zero with a sign, are of weak points. To encode the point again would say the same
+/// for a tenth of what the whole check of a signature costs.
+fn is_canonical(key: &[u8; 32]) -> bool {
+    let [lowest, middle @ .., highest] = key;
+    *lowest < 0xed || highest & 0x7f != 0x7f || middle.iter().any(|byte| *byte != 0xff)
 }
 
 #[cfg(test)]

@@ -82,6 +82,53 @@ fn a_key_of_small_order_signs_nothing() {
 }
 
 #[test]
+fn a_key_has_one_encoding() {
+    let mut second_encodings = 0;
+    for (lowest, highest) in (0..=255_u8).flat_map(|low| [(low, 0x7f), (low, 0xff)]) {
+        let mut large = [0xff; 32];
+        (large[0], large[31]) = (lowest, highest);
+        let mut small = [0; 32];
+        (small[0], small[31]) = (lowest, highest & 0x80);
+        for bytes in [large, small] {
+            let Ok(key) = VerifyingKey::from_bytes(&bytes) else {
+                continue;
+            };
+            if !key.is_weak() {
+                let again = key.to_edwards().compress().to_bytes();
+                assert_eq!(is_canonical(&bytes), again == bytes, "{bytes:x?}");
+                second_encodings += u32::from(again != bytes);
+            }
+        }
+    }
+    // Of the 19 coordinates from 2^255 - 19 on, those of points that are not weak, with either sign.
+    assert!(second_encodings > 0);
+    let payload = |key: [u8; 32]| [&[1, 0][..], &key].concat();
+    let mut bytes = [0xff; 32];
+    (bytes[0], bytes[31]) = (0xf0, 0x7f);
+    assert_eq!(
+        signer_key(&payload(bytes)).err(),
+        Some(SignatureError::WeakKey)
+    );
+}
+
+#[test]
+fn a_draft_becomes_the_same_statement_whenever_it_is_signed() {
+    let key = SigningKey::from_bytes(&[1; 32]);
+    let signer = PublicKey::from_bytes(key.verifying_key().to_bytes());
+    let draft = Draft::new(Pay(5), signer, envelope()).unwrap();
+    assert_eq!(draft.sign(&key), signed());
+    assert_eq!(
+        (draft.digest(), draft.size()),
+        (signed().digest(), signed().size())
+    );
+    assert!(draft.became(&signed()));
+    let other = Draft::new(Pay(6), signer, envelope()).unwrap();
+    assert!(!other.became(&signed()));
+    let kept: Draft<Pay> = codec::decode(&codec::encode(&draft).unwrap()).unwrap();
+    assert_eq!(kept, draft);
+}
+
+#[test]
 fn audience_and_time_are_held() {
     let other = PublicKey::from_bytes([8; 32]);
     assert_eq!(
