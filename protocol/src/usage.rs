@@ -6,8 +6,8 @@ use crate::job::PinnedImage;
 use crate::lease::{EndCause, Meters};
 use crate::order::LeaseName;
 use crate::signed::Statement;
-use crate::terms::{ContractKind, Prices, Rates, fee_of, storage_due, traffic_due};
-use crate::units::{BasisPoints, Bytes, MicroUsd, Millis, Timestamp};
+use crate::terms::{ContractKind, Prices, Rates, fee_of, reserved, storage_due, traffic_due};
+use crate::units::{BasisPoints, Bytes, MicroUsd, Millis, PricePerHour, Timestamp};
 use serde::{Deserialize, Serialize};
 
 /// What something cost, by component, from the start of its lease.
@@ -57,9 +57,14 @@ pub struct Term {
     pub prepaid: MicroUsd,
     /// The discount that was given on it.
     pub discount: BasisPoints,
+    /// What an hour of it would have cost on demand, all GPUs together.
+    pub rate: PricePerHour,
     /// When it began: the first moment of running; none before.
     pub begins: Option<Timestamp>,
-    /// How long the host was away of it: not earned.
+    /// How long the disk had been kept ([`Usage::stored`]) when it began. What was kept since then is the time
+    /// that is earned; what is missing of the time that passed, the host was away.
+    pub from: Millis,
+    /// How long the host was not heard of it so far: a term fails beyond a fiftieth of it.
     pub down: Millis,
     /// What the host earned of it so far, the broker's part included.
     pub earned: MicroUsd,
@@ -69,6 +74,38 @@ pub struct Term {
     pub clawed_back: (MicroUsd, MicroUsd),
     /// What the renter got of the host's bond.
     pub from_bond: MicroUsd,
+}
+
+impl Term {
+    /// What is earned of it with `usage`: `floor(prepaid × used / term)`, the broker's part included.
+    #[must_use]
+    pub fn due(&self, usage: &Usage) -> MicroUsd {
+        let used = Millis(usage.stored.0.saturating_sub(self.from.0));
+        match self.begins {
+            Some(_) => reserved::earned(self.prepaid, self.days, used),
+            None => MicroUsd::ZERO,
+        }
+    }
+
+    /// What of it went to the host and the broker's fee.
+    #[must_use]
+    pub fn for_host(&self) -> MicroUsd {
+        self.earned.saturating_add(self.clawed_back.0)
+    }
+
+    /// What the renter spent of it.
+    #[must_use]
+    pub fn spent(&self) -> MicroUsd {
+        self.for_host().saturating_add(self.clawed_back.1)
+    }
+
+    /// What of it is neither spent nor given back.
+    #[must_use]
+    pub fn left(&self) -> MicroUsd {
+        self.prepaid
+            .saturating_sub(self.spent())
+            .saturating_sub(self.refunded)
+    }
 }
 
 /// What `usage` costs at `prices`, compute at `rates`, with `disk`: each component rounded down, cumulatively.
@@ -120,15 +157,17 @@ pub struct Receipt {
     pub usage: Usage,
     /// What that costs; `budget` may have capped the last component.
     pub amounts: Amounts,
-    /// The sum of `amounts`.
+    /// The sum of `amounts`, and what was spent of a prepaid term.
     pub total: MicroUsd,
+    /// What the operator gave back of it later.
+    pub refunded: MicroUsd,
     /// The renter's limit.
     pub budget: MicroUsd,
     /// The broker's part.
     pub fee_rate: BasisPoints,
-    /// The broker's part of `total`.
+    /// The broker's part of what is left of `total` after refunds.
     pub fee: MicroUsd,
-    /// The host's part of `total`.
+    /// The host's part of it.
     pub host_share: MicroUsd,
     /// The last meters that the host signed.
     pub meters: Meters,
@@ -228,16 +267,23 @@ impl Receipt {
                 metered_ms: self.meters.running.0,
             });
         }
-        let total = due.total().min(self.budget);
-        let fee = fee_of(total, self.fee_rate);
+        let used = due.total().min(self.budget);
+        self.check_term()?;
+        let (prepaid, clawed_back) = self.term.map_or_else(Default::default, |term| {
+            (term.for_host(), term.clawed_back.1)
+        });
+        let shared = used.saturating_add(prepaid);
+        let total = shared.saturating_add(clawed_back);
+        let left = shared.saturating_sub(self.refunded);
+        let fee = fee_of(left, self.fee_rate);
         let sums = [
             ("the total", self.total, total),
-            ("the sum of the parts", self.amounts.total(), total),
+            ("the sum of the parts", self.amounts.total(), used),
             ("the broker's fee", self.fee, fee),
             (
                 "the host's share",
                 self.host_share,
-                total.saturating_sub(fee),
+                left.saturating_sub(fee),
             ),
         ];
         for (what, stated, due) in sums {
@@ -246,6 +292,32 @@ impl Receipt {
             }
         }
         Ok(())
+    }
+}
+
+impl Receipt {
+    /// Checks the sums of a prepaid term: what was earned by the time that was used, and that nothing of what
+    /// was prepaid is left over when the lease is over.
+    fn check_term(&self) -> Result<(), ReceiptError> {
+        let Some(term) = &self.term else {
+            return Ok(());
+        };
+        let wrong = |what, stated, due| Err(ReceiptError::Sum { what, stated, due });
+        let due = term.due(&self.usage);
+        if term.earned > due {
+            return wrong("what was earned of the term", term.earned, due);
+        }
+        let given = term.spent().saturating_add(term.refunded);
+        let is_whole = if self.ended.is_some() {
+            given == term.prepaid
+        } else {
+            given <= term.prepaid
+        };
+        if is_whole {
+            Ok(())
+        } else {
+            wrong("what became of the prepaid term", given, term.prepaid)
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use crate::core::desk::Desk;
 use crate::core::event::{Event, Fact};
 use crate::core::lease::{Lease, State};
 use crate::core::settings::MarketSettings;
+use crate::core::term::SILENCE_MAX;
 use protocol::lease::{Detail, EndCause, PauseCause, Problem, ProblemKind, Stage};
 use protocol::units::{MicroUsd, Millis, Seconds, Timestamp};
 
@@ -30,6 +31,9 @@ impl Desk {
     /// What happens to `lease` because it is `now`. `fill` says whether its hold is to be filled up.
     pub(super) fn check(&self, now: Timestamp, lease: &Lease, fill: bool) -> Vec<Event> {
         let to = |state: State| vec![self.moved(now, lease, state, self.meter_at(now, lease))];
+        if let Some(cause) = self.term_check(now, lease).filter(|_| lease.state.is_open()) {
+            return to(self.closing(now, lease, cause));
+        }
         match &lease.state {
             State::Offered { accept_by, .. } if now >= *accept_by => to(State::Closed {
                 cause: EndCause::NotAccepted,
@@ -108,6 +112,10 @@ impl Desk {
                 ..
             } = self.settings;
             // From the moment it is noticed: a clock that jumps ahead must not lose every lease at once.
+            let lost_after = match lease.term {
+                Some(_) => lost_after.max(SILENCE_MAX),
+                None => lost_after,
+            };
             let wait = Seconds(lost_after.0.saturating_sub(suspect_after.0));
             let lost_at = now.after(wait.millis());
             return vec![self.moved(now, lease, State::Suspect { lost_at }, meter)];
@@ -197,6 +205,15 @@ impl Desk {
 
     /// When `lease` is to be looked at next. `filled` is when its hold was filled up last.
     pub(super) fn next_look(&self, now: Timestamp, lease: &Lease, filled: Timestamp) -> Timestamp {
+        let at = self.next_look_of_state(now, lease, filled);
+        if lease.state.is_open() {
+            at.min(self.term_look(now, lease))
+        } else {
+            at
+        }
+    }
+
+    fn next_look_of_state(&self, now: Timestamp, lease: &Lease, filled: Timestamp) -> Timestamp {
         let fill_at = filled.after(self.settings.top_up_every.millis());
         match &lease.state {
             State::Clearing { until } => *until,

@@ -12,6 +12,7 @@ use protocol::job::PinnedImage;
 use protocol::lease::{Award, EndCause, Grant, PauseCause, Phase, Vacate, Want};
 use protocol::offer::Share;
 use protocol::order::{LeaseName, Order};
+use protocol::signed::Draft;
 use protocol::terms::{ContractKind, Limits, Prices, Rates};
 use protocol::units::{BasisPoints, Bytes, MicroUsd, Millis, PricePerHour, Seconds, Timestamp};
 use protocol::usage::{Amounts, Term, Usage};
@@ -236,7 +237,7 @@ pub enum Papers {
         /// The renter's order.
         order: Box<Kept<Order>>,
         /// The broker's award.
-        award: Box<Kept<Award>>,
+        award: Box<Draft<Award>>,
     },
     /// After the end: what an order's body was, to know a repeat from another order of the same id.
     Filed {
@@ -272,6 +273,8 @@ pub struct Lease {
     pub term: Option<Term>,
     /// How long it had run when its present run began.
     pub run_from: Millis,
+    /// What the operator gave back of it.
+    pub refunded: MicroUsd,
     /// Whether the renter was warned that the money does not last.
     pub low_balance: bool,
 }
@@ -314,7 +317,10 @@ impl Lease {
                 terms.prices.compute
             }),
             fee: terms.fee,
-            budget: body.budget,
+            // A prepaid term comes out of the same budget.
+            budget: body
+                .budget
+                .saturating_sub(term.map_or(MicroUsd::ZERO, |term| term.prepaid)),
             duration_max,
             limits,
             number: terms.number,
@@ -342,6 +348,7 @@ impl Lease {
             charged: Amounts::default(),
             term,
             run_from: Millis(0),
+            refunded: MicroUsd::ZERO,
             low_balance: false,
         }
     }
@@ -395,6 +402,23 @@ impl Lease {
             ..
         } = &self.contract;
         charge::charged(prices, rates, *disk, usage, *budget)
+    }
+
+    /// What host and broker share of it so far.
+    #[must_use]
+    pub fn shared(&self) -> MicroUsd {
+        Self::shared_of(&self.charged, self.term.as_ref(), self.refunded)
+    }
+
+    /// What host and broker share: what was charged and earned, less what was given back. The broker's part of
+    /// it is the fee, always of what remains.
+    #[must_use]
+    pub fn shared_of(charged: &Amounts, term: Option<&Term>, refunded: MicroUsd) -> MicroUsd {
+        charged
+            .total()
+            .saturating_add(term.map_or(MicroUsd::ZERO, Term::for_host))
+            .saturating_sub(refunded)
+            .max(MicroUsd::ZERO)
     }
 
     /// What `time` of it costs in its present state.

@@ -99,6 +99,12 @@ impl Transfer {
         self
     }
 
+    /// Moves to which more may be added.
+    #[must_use]
+    pub const fn of(entries: Vec<Entry>) -> Self {
+        Self { entries }
+    }
+
     /// The entries.
     #[must_use]
     pub fn entries(mut self) -> Vec<Entry> {

@@ -344,6 +344,9 @@ fn change_terms(lease: &mut Lease, terms: Terms) {
     let contract = &mut lease.contract;
     (contract.kind, contract.bid, contract.fallback) = (kind, bid, fallback);
     (contract.prices, contract.rates) = (prices, rates);
+    if let (None, Some(bought)) = (&lease.term, &term) {
+        contract.budget = contract.budget.saturating_sub(bought.prepaid);
+    }
     lease.term = term;
     (lease.meter, lease.charged) = (meter, charged);
 }

@@ -38,7 +38,9 @@ mod order;
 mod report;
 mod settle;
 mod soft;
+mod term;
 
+pub mod goal;
 pub mod overview;
 pub mod view;
 

@@ -2,15 +2,19 @@
 //!
 //! Must not decide whether a lease takes a step.
 
+use crate::core::charge;
 use crate::core::desk::Desk;
-use crate::core::event::{Event, Fact, Move, Reading};
+use crate::core::event::{Event, Fact, Move, Reading, Terms};
 use crate::core::lease::{Lease, State};
 use crate::core::ledger::{Account, Entry, Transfer};
 use crate::core::meter::Meter;
+use crate::core::term::{earning, term_moves};
+use protocol::bounded::Text;
 use protocol::ids::LeaseId;
-use protocol::terms::fee_of;
-use protocol::units::{MicroUsd, Timestamp};
-use protocol::usage::Amounts;
+use protocol::message::Rejection;
+use protocol::terms::{ContractKind, Prices, Rates, fee_of};
+use protocol::units::{MicroUsd, PricePerHour, Timestamp};
+use protocol::usage::{Amounts, Term};
 
 /// What becomes of the hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,25 +28,68 @@ enum Hold {
 struct Settlement {
     meter: Meter,
     charged: Amounts,
+    term: Option<Term>,
     entries: Vec<Entry>,
+}
+
+/// What a lease is from now on, when its terms change.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct NewTerms {
+    /// Its kind.
+    pub(super) kind: ContractKind,
+    /// Its bid for each GPU and hour, if it is interruptible.
+    pub(super) bid: Option<PricePerHour>,
+    /// What it rather pays on demand than be pushed out.
+    pub(super) fallback: Option<PricePerHour>,
+    /// What an hour of all its GPUs costs from now on; paid in advance when there is a term.
+    pub(super) compute: PricePerHour,
+    /// The term that is bought, or goes on.
+    pub(super) term: Option<Term>,
 }
 
 impl Desk {
     /// The event that takes `lease` to its next state, settled with `meter`.
     pub(super) fn moved(&self, now: Timestamp, lease: &Lease, to: State, meter: Meter) -> Event {
+        self.moving(now, lease, to, meter, None)
+    }
+
+    /// The same with other rates, where a stretch of the lease's running time is waived, or paid again. What
+    /// was charged above that is given back.
+    pub(super) fn moved_waiving(
+        &self,
+        now: Timestamp,
+        lease: &Lease,
+        to: State,
+        meter: Meter,
+        rates: Rates,
+    ) -> Event {
+        self.moving(now, lease, to, meter, Some(rates))
+    }
+
+    fn moving(
+        &self,
+        now: Timestamp,
+        lease: &Lease,
+        to: State,
+        meter: Meter,
+        rates: Option<Rates>,
+    ) -> Event {
         let hold = self.hold_in(lease, &to, &meter);
+        let term = self.term_after(now, lease, &to, &meter);
+        let at = rates.as_ref().unwrap_or(&lease.contract.rates);
         let Settlement {
             meter,
             charged,
+            term,
             entries,
-        } = self.settle(lease, meter, hold);
+        } = self.settle(lease, at, meter, term, hold);
         let fact = Fact::Moved(Box::new(Move {
             lease: lease.id,
             to,
             meter,
             charged,
-            rates: None,
-            term: lease.term,
+            rates,
+            term,
         }));
         Event {
             at: now,
@@ -53,22 +100,113 @@ impl Desk {
 
     /// The event that journals a meter.
     pub(super) fn metered(&self, now: Timestamp, lease: &Lease, meter: Meter) -> Event {
+        let term = earning(lease, &meter);
+        let rates = &lease.contract.rates;
         let Settlement {
             meter,
             charged,
+            term,
             entries,
-        } = self.settle(lease, meter, Hold::Keep);
+        } = self.settle(lease, rates, meter, term, Hold::Keep);
         let fact = Fact::Metered(Box::new(Reading {
             lease: lease.id,
             meter,
             charged,
-            term: lease.term,
+            term,
         }));
         Event {
             at: now,
             fact,
             entries,
         }
+    }
+
+    /// The event that gives `lease` other terms from `meter` on: its bid or its kind changed, or a term was
+    /// bought for it.
+    ///
+    /// # Errors
+    /// When its rate changed as often as it can, or the money for its hold or its term is not there.
+    pub(super) fn changed_terms(
+        &self,
+        now: Timestamp,
+        lease: &Lease,
+        new: NewTerms,
+        meter: Meter,
+    ) -> Result<Event, Rejection> {
+        let rate = if new.term.is_some() {
+            PricePerHour(0)
+        } else {
+            new.compute
+        };
+        let rates = lease
+            .contract
+            .rates
+            .changed(meter.usage.running, rate)
+            .map_err(|error| Rejection::TooMany(Text::cut(&error.to_string())))?;
+        let bought = match (&lease.term, &new.term) {
+            (None, Some(term)) => term.prepaid,
+            (None | Some(_), None) | (Some(_), Some(_)) => MicroUsd::ZERO,
+        };
+        let prices = Prices {
+            compute: new.compute,
+            ..lease.contract.prices
+        };
+        let period = charge::running_cost(&prices, rate, lease.contract.disk, self.settings.hold);
+        let charged = lease.charge_for(&meter.usage).total();
+        let left = lease
+            .contract
+            .budget
+            .saturating_sub(charged)
+            .saturating_sub(bought);
+        let hold = match lease.state {
+            State::Paused { .. } => Hold::Keep,
+            State::Clearing { .. }
+            | State::Offered { .. }
+            | State::Accepted { .. }
+            | State::Preparing { .. }
+            | State::Running
+            | State::Noticed { .. }
+            | State::Suspect { .. }
+            | State::Closing { .. }
+            | State::Closed { .. } => Hold::Becomes(
+                period
+                    .saturating_add(Self::unsigned(lease, &meter))
+                    .min(left),
+            ),
+        };
+        let held = self.market.held(lease.id);
+        let available = self.market.available(lease.contract.renter);
+        let wanted = match hold {
+            Hold::Becomes(target) => target.saturating_sub(held).max(MicroUsd::ZERO),
+            Hold::Keep => MicroUsd::ZERO,
+        };
+        let due = charged.saturating_sub(lease.charged.total());
+        let needed = wanted.saturating_add(bought).saturating_add(due);
+        if needed > available || left < MicroUsd::ZERO {
+            return Err(Rejection::NotEnoughMoney { available, needed });
+        }
+        let term = earning(lease, &meter).or(new.term);
+        let mut settlement = self.settle(lease, &rates, meter, term, hold);
+        let (free, ..) = accounts(lease);
+        settlement.entries = Transfer::of(settlement.entries)
+            .moving(free, Account::Prepaid(lease.id), bought)
+            .entries();
+        let fact = Fact::Changed(Box::new(Terms {
+            lease: lease.id,
+            kind: new.kind,
+            bid: new.bid,
+            fallback: new.fallback,
+            prices,
+            rates,
+            term: settlement.term,
+            meter: settlement.meter,
+            charged: settlement.charged,
+        }));
+        Ok(Event {
+            at: now,
+            fact,
+            entries: settlement.entries,
+        })
     }
 
     /// The event that fills up the hold to `target`, if money is there to do it.
@@ -136,25 +274,43 @@ impl Desk {
         }
     }
 
-    /// Charges what `meter` came to since the last posting.
+    /// Charges what `meter` came to since the last posting, and what was earned, given back or kept of a
+    /// term. Less than before is due where a stretch was waived: it goes back the way it came.
     ///
     /// Money that is not there cannot be charged: a stretch that available and held together do not cover
     /// is dropped from the meter. Leases are stopped long before (`stop_below`), so this takes a broker
     /// that did not look for minutes.
-    fn settle(&self, lease: &Lease, mut meter: Meter, hold: Hold) -> Settlement {
+    fn settle(
+        &self,
+        lease: &Lease,
+        rates: &Rates,
+        mut meter: Meter,
+        term: Option<Term>,
+        hold: Hold,
+    ) -> Settlement {
+        let contract = &lease.contract;
         let held = self.market.held(lease.id);
-        let available = self.market.available(lease.contract.renter);
-        let mut charged = lease.charge_for(&meter.usage);
-        let mut gross = charged.total().saturating_sub(lease.charged.total());
-        if gross > held.saturating_add(available) {
+        let available = self.market.available(contract.renter);
+        let charge = |usage| {
+            charge::charged(
+                &contract.prices,
+                rates,
+                contract.disk,
+                usage,
+                contract.budget,
+            )
+        };
+        let mut charged = charge(&meter.usage);
+        let mut due = charged.total().saturating_sub(lease.charged.total());
+        if due > held.saturating_add(available) {
             meter.usage = lease.meter.usage;
             meter.allowed = lease.meter.usage.running;
             charged = lease.charged;
-            gross = MicroUsd::ZERO;
+            due = MicroUsd::ZERO;
         }
-        let fee = fee_of(charged.total(), lease.contract.fee)
-            .saturating_sub(fee_of(lease.charged.total(), lease.contract.fee));
-        let left = held.saturating_sub(gross);
+        let shared = Lease::shared_of(&charged, term.as_ref(), lease.refunded);
+        let fee = fee_of(shared, contract.fee).saturating_sub(fee_of(lease.shared(), contract.fee));
+        let left = held.saturating_sub(due);
         let target = match hold {
             Hold::Keep => left.max(MicroUsd::ZERO),
             Hold::Becomes(target) => target,
@@ -165,22 +321,24 @@ impl Desk {
             .max(MicroUsd::ZERO);
         let less = left.saturating_sub(target).max(MicroUsd::ZERO);
         let (free, locked, host, broker) = accounts(lease);
-        let entries = Transfer::default()
+        let transfer = Transfer::default()
             .moving(free, locked, more)
-            .moving(locked, host, gross.saturating_sub(fee))
-            .moving(locked, broker, fee)
-            .moving(locked, free, less)
+            .moving(locked, host, due)
+            .moving(locked, free, less);
+        let entries = term_moves(transfer, lease, term.as_ref())
+            .moving(host, broker, fee)
             .entries();
         Settlement {
             meter,
             charged,
+            term,
             entries,
         }
     }
 }
 
 /// The four accounts of a lease: the renter's available and held money, the host's, the broker's.
-fn accounts(lease: &Lease) -> (Account, Account, Account, Account) {
+pub(super) fn accounts(lease: &Lease) -> (Account, Account, Account, Account) {
     let id: LeaseId = lease.id;
     (
         Account::RenterAvailable(lease.contract.renter),

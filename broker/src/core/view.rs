@@ -3,17 +3,19 @@
 //! Must not check who asks: a party is given, and sees what is its own; the operator sees all.
 
 use crate::core::desk::Desk;
+use crate::core::goal::{GoalDraft, LeaseGoalDraft};
 use crate::core::lease::{Lease, Papers, State};
 use crate::core::ledger::Account;
+use crate::core::term::earning;
 use protocol::bounded::{List, Text};
 use protocol::codec::CodecError;
 use protocol::ids::{Digest, HostId, LeaseId, MessageId, PublicKey, RenterId};
-use protocol::lease::{Access, EndCause, Goal, LeaseGoal, LeaseView};
+use protocol::lease::{Access, EndCause, LeaseView};
 use protocol::message::{Found, LEASES_MAX, LeaseScope, Rejection, Search};
-use protocol::signed::{ANYONE, Envelope, Signed, Statement, VALIDITY_MAX};
+use protocol::signed::{ANYONE, Draft, Envelope, Signed, Statement, VALIDITY_MAX};
 use protocol::terms::fee_of;
 use protocol::units::{MicroUsd, Millis, Seconds, Timestamp};
-use protocol::usage::{Balance, Earnings, Receipt};
+use protocol::usage::{Balance, Earnings, Receipt, Term};
 
 /// Most bytes of leases in one answer; what is added to each on the way out has to fit into it too.
 const LEASES_BYTES_MAX: usize = 160 * 1024;
@@ -133,16 +135,16 @@ impl Desk {
 
     /// What a host should be doing.
     #[must_use]
-    pub fn goal(&mut self, host: HostId) -> Goal {
+    pub fn goal(&mut self, host: HostId) -> GoalDraft {
         self.goals_made = self.goals_made.saturating_add(1);
         let leases = self.market.live_leases_of(host.into());
         let leases = leases
             .filter(|lease| lease.contract.host == host)
             .filter_map(goal_of);
-        Goal {
+        GoalDraft {
             sequence: self.goals_made,
             started_at: self.started_at,
-            leases: List::first(leases),
+            leases: leases.collect(),
         }
     }
 
@@ -242,8 +244,10 @@ fn fitting(views: impl Iterator<Item = LeaseView>) -> Vec<LeaseView> {
 fn receipt_of(lease: &Lease, meter: crate::core::meter::Meter) -> Receipt {
     let contract = &lease.contract;
     let amounts = lease.charge_for(&meter.usage);
-    let total = amounts.total();
-    let fee = fee_of(total, contract.fee);
+    let term = earning(lease, &meter);
+    let shared = Lease::shared_of(&amounts, term.as_ref(), lease.refunded);
+    let fee = fee_of(shared, contract.fee);
+    let spent = term.as_ref().map_or(MicroUsd::ZERO, Term::spent);
     Receipt {
         lease: lease.id,
         name: contract.name.clone(),
@@ -256,17 +260,18 @@ fn receipt_of(lease: &Lease, meter: crate::core::meter::Meter) -> Receipt {
         disk: contract.disk,
         prices: contract.prices,
         rates: contract.rates.clone(),
-        term: lease.term,
+        term,
         ordered_at: contract.ordered_at,
         started_at: lease.started_at,
         ended: ended(lease),
         usage: meter.usage,
         amounts,
-        total,
+        total: amounts.total().saturating_add(spent),
+        refunded: lease.refunded,
         budget: contract.budget,
         fee_rate: contract.fee,
         fee,
-        host_share: total.saturating_sub(fee),
+        host_share: shared.saturating_sub(fee),
         meters: meter.signed,
         report: meter.report,
         order: contract.order_digest,
@@ -289,12 +294,12 @@ fn ended(lease: &Lease) -> Option<(Timestamp, EndCause)> {
     }
 }
 
-fn goal_of(lease: &Lease) -> Option<LeaseGoal> {
+fn goal_of(lease: &Lease) -> Option<LeaseGoalDraft> {
     match &lease.papers {
-        Papers::Whole { order, award } => Some(LeaseGoal {
+        Papers::Whole { order, award } => Some(LeaseGoalDraft {
             lease: lease.id,
             order: order.signed().clone(),
-            award: award.signed().clone(),
+            award: Draft::clone(award),
             want: lease.want(),
         }),
         Papers::Filed { .. } => None,
