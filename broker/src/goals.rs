@@ -3,6 +3,7 @@
 //!
 //! Must not decide what should be true; the market derives that.
 
+use crate::core::goal::Awards;
 use crate::market::{MarketHandle, Notice};
 use crate::metrics::Metrics;
 use protocol::ids::{HostId, PublicKey};
@@ -42,13 +43,15 @@ pub(crate) struct GoalPusher {
     notices: broadcast::Receiver<Notice>,
     seen: mpsc::Receiver<HostId>,
     hosts: BTreeMap<HostId, Host>,
-    pushes: JoinSet<(HostId, Outcome)>,
+    pushes: JoinSet<(HostId, Awards, Outcome)>,
     places: Arc<Semaphore>,
 }
 
 #[derive(Debug, Default)]
 struct Host {
     pushing: bool,
+    /// What it was told last; on its way with the goal while one is.
+    awards: Awards,
     /// The goal changed while one was on its way.
     again: bool,
     /// Periods in a row in which it was not connected.
@@ -115,7 +118,7 @@ impl GoalPusher {
             tokio::select! {
                 biased;
                 Some(done) = self.pushes.join_next(), if !self.pushes.is_empty() => match done {
-                    Ok((host, outcome)) => self.pushed(host, outcome),
+                    Ok((host, awards, outcome)) => self.pushed(host, awards, outcome),
                     Err(error) => self.push_broke(&error),
                 },
                 notice = self.notices.recv() => match notice {
@@ -200,20 +203,23 @@ impl GoalPusher {
         host.pushing = true;
         let (node, market) = (self.node.clone(), self.market.clone());
         let places = Arc::clone(&self.places);
+        let mut awards = std::mem::take(&mut host.awards);
         self.pushes.spawn(async move {
-            let Ok(_place) = places.acquire_owned().await else {
-                return (id, Outcome::Stopping);
+            let outcome = match places.acquire_owned().await {
+                Ok(_place) => push(&node, &market, id, &mut awards).await,
+                Err(_) => Outcome::Stopping,
             };
-            (id, push(&node, &market, id).await)
+            (id, awards, outcome)
         });
     }
 
-    fn pushed(&mut self, id: HostId, outcome: Outcome) {
+    fn pushed(&mut self, id: HostId, awards: Awards, outcome: Outcome) {
         self.metrics.goal_sent(outcome.label());
         let Some(host) = self.hosts.get_mut(&id) else {
             return;
         };
         host.pushing = false;
+        host.awards = awards;
         if std::mem::take(&mut host.again) {
             self.push(id);
         }
@@ -228,8 +234,8 @@ impl GoalPusher {
     }
 }
 
-async fn push(node: &Node, market: &MarketHandle, host: HostId) -> Outcome {
-    let goal = match market.goal(host).await {
+async fn push(node: &Node, market: &MarketHandle, host: HostId, awards: &mut Awards) -> Outcome {
+    let goal = match market.goal(host, awards).await {
         Ok(goal) => goal,
         Err(Rejection::ShuttingDown) => return Outcome::Stopping,
         Err(_) => return Outcome::Busy,

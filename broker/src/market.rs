@@ -26,6 +26,7 @@ use crate::metrics::Happenings;
 use crate::store::{Store, StoreError};
 use ed25519_dalek::SigningKey;
 use protocol::ids::{HostId, LeaseId, RenterId};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use tokio::sync::{broadcast, mpsc, oneshot};
 
@@ -104,6 +105,7 @@ impl MarketThread {
             limits,
             clock,
         } = setup;
+        let signer = Arc::new(key.clone());
         let (sender, inputs) = mpsc::channel(QUEUE);
         let (notices, _) = broadcast::channel(NOTICES);
         let (end, ended) = oneshot::channel();
@@ -130,7 +132,7 @@ impl MarketThread {
             .spawn(run)
             .map_err(MarketError::Thread)?;
         Ok(Self {
-            handle: MarketHandle::new(sender),
+            handle: MarketHandle::new(sender, signer),
             notices,
             happenings,
             ended,

@@ -1,9 +1,11 @@
 //! Asking the market from any task. A full queue is an answer: busy.
 
 use crate::core::command::{Answer, Command};
+use crate::core::goal::Awards;
 use crate::core::overview::{AccountRow, Counts, HostRow};
 use crate::market::input::{Announced, Input, Reply};
 use crate::store::LedgerReport;
+use ed25519_dalek::SigningKey;
 use protocol::bounded::{List, Text};
 use protocol::ids::{DepositId, HostId, LeaseId, PublicKey, RenterId};
 use protocol::lease::{Goal, LeaseView, Progress};
@@ -12,6 +14,7 @@ use protocol::offer::Offer;
 use protocol::signed::{Signed, Verified};
 use protocol::units::MicroUsd;
 use protocol::usage::{AccountStatement, Balance, Earnings, Receipt};
+use std::sync::Arc;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
 
@@ -20,14 +23,15 @@ use tokio::sync::{mpsc, oneshot};
 #[derive(Debug, Clone)]
 pub struct MarketHandle {
     inputs: mpsc::Sender<Input>,
+    key: Arc<SigningKey>,
 }
 
 /// What every method here may refuse with, beside its own reasons.
 type Asked<T> = Result<T, Rejection>;
 
 impl MarketHandle {
-    pub(super) const fn new(inputs: mpsc::Sender<Input>) -> Self {
-        Self { inputs }
+    pub(super) const fn new(inputs: mpsc::Sender<Input>, key: Arc<SigningKey>) -> Self {
+        Self { inputs, key }
     }
 
     async fn ask<T>(&self, input: impl FnOnce(Reply<T>) -> Input) -> Asked<T> {
@@ -140,12 +144,13 @@ impl MarketHandle {
         self.ask(|reply| Input::Receipt(party, lease, reply)).await
     }
 
-    /// What a host should be doing.
+    /// What a host should be doing. What is not in `awards`, those that it was told last, is signed here.
     ///
     /// # Errors
     /// Only busy or shutting down.
-    pub async fn goal(&self, host: HostId) -> Asked<Goal> {
-        self.ask(|reply| Input::Goal(host, reply)).await
+    pub async fn goal(&self, host: HostId, awards: &mut Awards) -> Asked<Goal> {
+        let goal = self.ask(|reply| Input::Goal(host, reply)).await?;
+        Ok(goal.sign(&self.key, awards))
     }
 
     /// What there is.

@@ -1,11 +1,12 @@
 //! Everything the market's thread can be asked, one closed list, each with the way back for its answer.
 
 use crate::core::command::{Answer, Command};
+use crate::core::goal::GoalDraft;
 use crate::core::overview::{AccountRow, Counts, HostRow};
 use crate::store::LedgerReport;
 use protocol::bounded::{List, Text};
 use protocol::ids::{DepositId, HostId, LeaseId, PublicKey, RenterId};
-use protocol::lease::{Goal, LeaseView, Progress};
+use protocol::lease::{LeaseView, Progress};
 use protocol::message::{Found, LeaseScope, Rejection, Search};
 use protocol::offer::Offer;
 use protocol::signed::{Signed, Verified};
@@ -45,7 +46,7 @@ pub(super) enum Input {
     Earnings(HostId, Reply<Earnings>),
     Statement(RenterId, u64, Reply<Signed<AccountStatement>>),
     Receipt(PublicKey, LeaseId, Reply<Signed<Receipt>>),
-    Goal(HostId, Reply<Goal>),
+    Goal(HostId, Reply<GoalDraft>),
     Counts(Reply<Counts>),
     Hosts(Reply<Vec<HostRow>>),
     Accounts(Reply<Vec<AccountRow>>),

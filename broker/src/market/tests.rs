@@ -4,6 +4,7 @@ use super::{MarketError, MarketHandle, MarketSetup, MarketThread, Notice};
 use crate::clock::Clock;
 use crate::core::book::BookLimits;
 use crate::core::command::{Answer, Command};
+use crate::core::goal::Awards;
 use crate::core::settings::MarketSettings;
 use crate::core::tests::world::{
     Ask, World, broker_id, broker_key, host_id, offer, renter_id, renter_key,
@@ -217,7 +218,10 @@ async fn a_clock_that_was_ahead_once_hides_no_offer_and_stops_no_deadline() {
     let order = world.order(0);
     let signed = Box::new(world.sign(order.clone(), &renter_key(0)));
     handle.command(Command::Order(signed)).await.unwrap();
-    let goal = handle.goal(host_id(0)).await.unwrap();
+    let goal = handle
+        .goal(host_id(0), &mut Awards::default())
+        .await
+        .unwrap();
     let award = &goal.leases[0].award;
     assert!(award.verify_fresh(host_id(0).into(), clock.now()).is_ok());
     // Ten seconds to accept, by whatever clock.

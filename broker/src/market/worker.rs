@@ -1,6 +1,7 @@
 //! The loop of the market's thread: a batch of inputs, one commit, then the answers.
 
 use crate::core::desk::Desk;
+use crate::core::goal::GoalDraft;
 use crate::market::course::Course;
 use crate::market::input::{Announced, Input, Reply};
 use crate::market::time::BookTime;
@@ -259,7 +260,7 @@ impl Worker {
         self.answer(reply, taken.map_err(Rejection::from));
     }
 
-    fn goal(&mut self, host: HostId, reply: Reply<protocol::lease::Goal>) {
+    fn goal(&mut self, host: HostId, reply: Reply<GoalDraft>) {
         let goal = self.desk.goal(host);
         self.answer(reply, Ok(goal));
     }
