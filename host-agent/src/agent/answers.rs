@@ -167,6 +167,7 @@ pub(crate) fn lease_row(record: &LeaseRecord) -> LeaseRow {
         Want::Run(_) => "run",
         Want::Stop => "stop",
         Want::End => "end",
+        Want::Vacate(_) => "leave",
     };
     LeaseRow {
         lease: record.lease.to_string(),

@@ -69,7 +69,11 @@ pub(super) fn entrance(
             ..
         } => Some(OUT_OF_MEMORY_CODE),
         State::Stopped {
-            reason: StopReason::Asked | StopReason::ResourceTaken | StopReason::DiskFull,
+            reason:
+                StopReason::Asked
+                | StopReason::ResourceTaken
+                | StopReason::DiskFull
+                | StopReason::Vacated,
             ..
         }
         | State::Preparing { .. }

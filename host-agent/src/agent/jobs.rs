@@ -3,16 +3,20 @@
 
 use super::AgentError;
 use super::desk::Desk;
+use super::notices::{NoticeFolder, Told};
+use super::sight::crossed;
 use super::words;
 use crate::core::lease::{LeaseRecord, State};
+use crate::core::meter::Moment;
 use crate::core::reconcile::{Outcome, Work};
+use crate::core::traffic::Crossed;
 use crate::hardware::Hardware;
 use crate::runtime::{
-    ContainerSpec, PullProgress, PulledImage, RunState, Runtime, RuntimeError, StartedAt,
+    Container, ContainerSpec, PullProgress, PulledImage, RunState, Runtime, RuntimeError, StartedAt,
 };
 use protocol::bounded::List;
 use protocol::ids::LeaseId;
-use protocol::lease::{Problem, ProblemKind, Progress, Stage};
+use protocol::lease::{Detail, Problem, ProblemKind, Progress, Stage};
 use protocol::units::{Millis, Seconds, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -104,7 +108,7 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
         let Some(sight) = self.engine.last_sight() else {
             return;
         };
-        let wanted = self.leases.work(self.engine.containers());
+        let wanted = self.leases.work(self.engine.containers(), self.now());
         for (lease, job) in &self.jobs.running {
             // Only its end starts the next one: two tasks never touch one container.
             let is_wanted = wanted
@@ -144,6 +148,8 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
             lease,
             steps: self.jobs.steps.clone(),
             logs: record.is_some().then(|| self.logs_path(lease)),
+            notices: NoticeFolder::of(&self.folder, lease),
+            told: record.as_ref().and_then(|record| told(record, self.now())),
         };
         let doing = words::work(work);
         tracing::debug!(lease = %lease.short(), doing, exists, "work begins");
@@ -175,7 +181,12 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
                     .insert(lease, now.monotonic.plus(BROKEN_PAUSE));
                 self.engine.check_soon();
             }
-            Outcome::Started(_) | Outcome::Problem(_) | Outcome::Stopped | Outcome::Removed(_) => {
+            Outcome::Started(_)
+            | Outcome::Problem(_)
+            | Outcome::Told
+            | Outcome::Recalled
+            | Outcome::Stopped(_)
+            | Outcome::Removed(_) => {
                 self.jobs.paused.remove(&lease);
             }
         }
@@ -198,6 +209,8 @@ const fn is_same(wanted: Work, running: Work) -> bool {
     matches!(
         (wanted, running),
         (Work::Prepare, Work::Prepare)
+            | (Work::Notify, Work::Notify)
+            | (Work::Recall, Work::Recall)
             | (Work::Stop { .. }, Work::Stop { .. })
             | (Work::Remove { .. }, Work::Remove { .. })
     )
@@ -209,6 +222,9 @@ struct Task<R> {
     lease: LeaseId,
     steps: mpsc::Sender<Progress>,
     logs: Option<PathBuf>,
+    notices: NoticeFolder,
+    /// What its notice says, if it has one.
+    told: Option<Told>,
 }
 
 impl<R: Runtime> Task<R> {
@@ -225,6 +241,8 @@ impl<R: Runtime> Task<R> {
                 Some(record) => self.prepare(&record, exists, cancel).await,
                 None => Some(Outcome::Broken("the lease is not on record".to_owned())),
             },
+            Work::Notify => cancel.run_until_cancelled(self.notify()).await,
+            Work::Recall => cancel.run_until_cancelled(self.recall()).await,
             Work::Stop { grace } => cancel.run_until_cancelled(self.stop(grace)).await,
             Work::Remove { grace } => cancel.run_until_cancelled(self.remove(grace)).await,
         }
@@ -266,13 +284,20 @@ impl<R: Runtime> Task<R> {
     }
 
     async fn make(&self, record: &LeaseRecord, exists: bool) -> Result<(), Problem> {
+        // What is mounted must be there when it starts.
+        self.notices
+            .prepare()
+            .await
+            .map_err(|error| no_folder(&error))?;
         if exists {
             return Ok(());
         }
         self.step(Stage::Pulling, PullProgress::default()).await;
         let image = self.pull(record).await?;
         self.step(Stage::Creating, PullProgress::default()).await;
-        self.runtime.create(&spec(record), &image).await.map(drop)
+        let notices = self.notices.path().to_owned();
+        let spec = spec(record, notices);
+        self.runtime.create(&spec, &image).await.map(drop)
     }
 
     async fn start(&self) -> Result<StartedAt, Problem> {
@@ -280,9 +305,35 @@ impl<R: Runtime> Task<R> {
         self.runtime.start(self.lease).await
     }
 
+    /// The file first: whoever hears the signal finds it.
+    async fn notify(&self) -> Outcome {
+        let Some(told) = self.told else {
+            return Outcome::Told;
+        };
+        if let Err(error) = self.notices.tell(told).await {
+            tracing::warn!(lease = %self.lease.short(), %error, "the notice could not be written");
+        }
+        match self.runtime.terminate(self.lease).await {
+            Ok(()) => Outcome::Told,
+            Err(error) => Outcome::Broken(error.to_string()),
+        }
+    }
+
+    async fn recall(&self) -> Outcome {
+        if let Err(error) = self.notices.recall().await {
+            tracing::warn!(lease = %self.lease.short(), %error, "the notice could not be taken back");
+        }
+        Outcome::Recalled
+    }
+
+    /// The counters of its network end with it, so they are read before.
     async fn stop(&self, grace: Seconds) -> Outcome {
+        let crossed = match self.runtime.inspect(self.lease).await {
+            Ok(container) => container.and_then(crossed_of),
+            Err(error) => return Outcome::Broken(error.to_string()),
+        };
         match self.runtime.stop(self.lease, grace).await {
-            Ok(()) => Outcome::Stopped,
+            Ok(()) => Outcome::Stopped(crossed),
             Err(error) => Outcome::Broken(error.to_string()),
         }
     }
@@ -312,7 +363,12 @@ impl<R: Runtime> Task<R> {
             Err(error) => return Outcome::Broken(error.to_string()),
         };
         match self.runtime.remove(self.lease).await {
-            Ok(()) => Outcome::Removed(last),
+            Ok(()) => {
+                if let Err(error) = self.notices.delete().await {
+                    tracing::warn!(lease = %self.lease.short(), %error, "its notice could not be deleted");
+                }
+                Outcome::Removed(last)
+            }
             Err(error) => Outcome::Broken(error.to_string()),
         }
     }
@@ -352,8 +408,39 @@ impl<R: Runtime> Task<R> {
     }
 }
 
+/// What a container is told now.
+fn told(record: &LeaseRecord, now: Moment) -> Option<Told> {
+    let notice = record.notice?;
+    let stop_at = notice.stop_at(record.limits.notice);
+    Some(Told {
+        outbid: notice.outbid,
+        stop_at,
+        left: stop_at.since(now.wall).seconds(),
+    })
+}
+
+/// When a container that runs was started, and what crossed its network since.
+fn crossed_of(container: Container) -> Option<(Timestamp, Crossed)> {
+    match container.state {
+        RunState::Running { since } => Some((since, crossed(container.traffic))),
+        RunState::Created | RunState::Paused { .. } | RunState::Exited(_) | RunState::Removing => {
+            None
+        }
+    }
+}
+
+fn no_folder(error: &std::io::Error) -> Problem {
+    Problem {
+        stage: Stage::Creating,
+        kind: ProblemKind::EngineFailed,
+        detail: Detail::cut(&format!(
+            "the folder of its notices could not be made: {error}"
+        )),
+    }
+}
+
 /// What a lease's container is made from.
-fn spec(record: &LeaseRecord) -> ContainerSpec {
+fn spec(record: &LeaseRecord, notices: PathBuf) -> ContainerSpec {
     let held = match &record.state {
         State::Preparing { held, .. } | State::Running { held, .. } => held.to_vec(),
         State::Stopped { .. } | State::Failed { .. } | State::Gone { .. } => Vec::new(),
@@ -371,5 +458,6 @@ fn spec(record: &LeaseRecord) -> ContainerSpec {
         disk: record.order.disk,
         network: record.network,
         stop_grace: record.limits.stop_grace,
+        notices,
     }
 }

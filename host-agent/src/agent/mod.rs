@@ -12,7 +12,7 @@
 //! * `events`: the loop itself, one closed enum of what can happen.
 //! * `goals`: what brokers ask. `talk`, `saying`: what they are told. `words`: what the log calls it.
 //!   `announce`: the offers.
-//! * `jobs`: work on containers. `sight`: what the engine shows. `disks`: what leases may still write.
+//! * `jobs`: work on containers. `notices`: the file that tells one that it has to go. `sight`: what the engine shows. `disks`: what leases may still write.
 //! * `answers`: what the owner asks.
 
 mod desk;
@@ -27,6 +27,7 @@ mod words;
 
 mod disks;
 mod jobs;
+mod notices;
 mod sight;
 
 mod answers;
@@ -140,6 +141,11 @@ impl Agent {
             runtime,
             hardware,
         } = setup;
+        // The engine mounts a part of it, and knows no other folder to start from.
+        let folder = std::path::absolute(folder).map_err(|source| StartError::System {
+            doing: "find the data folder",
+            source,
+        })?;
         let (journal, recovered) = Journal::open(&folder)?;
         make_folder(&folder.join(LOGS_NAME))?;
         let journal = JournalWriter::start(journal).map_err(|source| StartError::System {

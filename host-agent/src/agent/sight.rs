@@ -8,8 +8,9 @@ use crate::core::award;
 use crate::core::meter::Moment;
 use crate::core::offer::{Listed, offers};
 use crate::core::reconcile::{Containers, Observed};
+use crate::core::traffic::Crossed;
 use crate::hardware::{Hardware, Measured, machine};
-use crate::runtime::{Container, ContainerEvent, EngineFacts, Exit, RunState, Runtime};
+use crate::runtime::{Container, ContainerEvent, EngineFacts, Exit, RunState, Runtime, Traffic};
 use protocol::ids::{BrokerId, HostId, LeaseId};
 use protocol::machine::{ContainerNetwork, Machine};
 use protocol::units::{Bytes, Millis};
@@ -341,16 +342,19 @@ fn observed(found: &[Container], overfull: &BTreeSet<LeaseId>) -> Containers {
         .iter()
         .map(|container| {
             let disk_full = overfull.contains(&container.lease);
-            (container.lease, observed_one(container.state, disk_full))
+            (container.lease, observed_one(container, disk_full))
         })
         .collect()
 }
 
-const fn observed_one(state: RunState, disk_full: bool) -> Observed {
-    match state {
+fn observed_one(container: &Container, disk_full: bool) -> Observed {
+    match container.state {
         // One that is being removed does not run and is not gone.
         RunState::Created | RunState::Removing => Observed::Created,
-        RunState::Running { since } => Observed::Running { started_at: since },
+        RunState::Running { since } => Observed::Running {
+            started_at: since,
+            crossed: crossed(container.traffic),
+        },
         RunState::Paused { since } => Observed::Paused { started_at: since },
         RunState::Exited(Exit {
             code,
@@ -364,5 +368,13 @@ const fn observed_one(state: RunState, disk_full: bool) -> Observed {
             started_at: started,
             finished_at: finished,
         },
+    }
+}
+
+/// What crossed a container's network, as the rules count it.
+pub(super) const fn crossed(traffic: Traffic) -> Crossed {
+    Crossed {
+        uploaded: traffic.uploaded,
+        downloaded: traffic.downloaded,
     }
 }

@@ -11,6 +11,8 @@ pub(super) fn want(want: Want) -> String {
         Want::Run(run) => format!("run {run}"),
         Want::Stop => "stop".to_owned(),
         Want::End => "end".to_owned(),
+        Want::Vacate(vacate) if vacate.outbid => format!("leave run {}, outbid", vacate.run),
+        Want::Vacate(vacate) => format!("leave run {}, for a firm lease", vacate.run),
     }
 }
 
@@ -20,6 +22,7 @@ pub(super) fn stopped(reason: &StopReason) -> String {
         StopReason::Exited(code) => format!("its program ended with {code}"),
         StopReason::OutOfMemory => "its program used up its memory".to_owned(),
         StopReason::DiskFull => "it wrote more than its disk".to_owned(),
+        StopReason::Vacated => "it was given notice, which is over".to_owned(),
         StopReason::ResourceTaken => "what it ran on is another lease's now".to_owned(),
     }
 }
@@ -39,6 +42,8 @@ pub(super) fn refused(reason: &RefusalReason) -> String {
 pub(super) const fn work(work: Work) -> &'static str {
     match work {
         Work::Prepare => "start",
+        Work::Notify => "give notice to",
+        Work::Recall => "take back the notice of",
         Work::Stop { .. } => "stop",
         Work::Remove { .. } => "remove",
     }

@@ -170,6 +170,9 @@ fn listing(
     }
     Ok(Listing {
         resources,
+        chunks: protocol::offer::Chunks::Any,
+        gpus_min: 1,
+        sales: protocol::terms::Sales::default(),
         prices: Prices {
             compute: list.price,
             storage: list.storage,
@@ -178,6 +181,9 @@ fn listing(
         },
         limits: Limits {
             start_within: list.start_within,
+            duration_min: Seconds(0),
+            until: None,
+            notice: Seconds(120),
             duration_max: list.max_hours.map(|hours| Seconds(hours * 3600)),
             stop_grace: list.stop_grace,
             disk_max: Bytes::from_gb(disk_max),

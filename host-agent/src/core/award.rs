@@ -1,10 +1,13 @@
 //! Whether a match that a broker sent may be believed: the renter ordered it, the broker awarded it to
-//! this host, and it is what this host offers now.
+//! this host, and it is a portion of what this host offers now, at its price.
 
 use crate::core::offer::Listed;
+use crate::core::sold;
 use protocol::ids::{BrokerId, HostId, LeaseId, PublicKey, RenterId};
 use protocol::lease::{Award, Detail, LeaseGoal, RefusalReason};
-use protocol::order::Order;
+use protocol::order::{Order, Target};
+use protocol::signed::{CLOCK_SKEW_MAX, Verified};
+use protocol::terms::Deal;
 use protocol::units::{Bytes, Timestamp};
 use std::collections::BTreeMap;
 
@@ -48,24 +51,27 @@ pub fn check<'a>(
     now: Timestamp,
 ) -> Result<Checked<'a>, RefusalReason> {
     let award = check_award(host, broker, goal)?;
-    // An order is stale within minutes; only a lease that is not yet on record is judged by this.
-    let key = PublicKey::from(broker);
-    let order = goal
-        .order
-        .verify_fresh(key, now)
-        .map_err(|error| bad(&error.to_string()))?;
-    if order.header().audience != key {
-        return Err(bad("the order is not for this broker"));
-    }
+    let order = check_order(broker, goal, now)?;
     let renter = RenterId::from(order.signer());
     let order = order.into_body();
-    let consistent = award.renter == renter
+    let is_of_this_order = award.renter == renter
         && award.lease == LeaseId::of_order(broker, renter, order.id)
-        && award.offer == (order.offer, order.terms);
-    if !consistent {
+        && match &order.target {
+            Target::Offer { offer, terms } => award.offer == (*offer, *terms),
+            Target::Any(_) => true,
+        };
+    if !is_of_this_order {
         return Err(bad("the broker's match is not of this order"));
     }
-    let listed = check_offer(&order, &award, standing)?;
+    if renter.as_bytes() == host.as_bytes() {
+        return Err(bad("this host ordered it itself"));
+    }
+    let listed = standing
+        .offers
+        .iter()
+        .find(|listed| (listed.offer.id, listed.terms) == award.offer)
+        .ok_or(RefusalReason::OfferChanged)?;
+    sold::check(host, &order, &award, &listed.offer, now)?;
     check_means(standing)?;
     Ok(Checked {
         order,
@@ -76,7 +82,11 @@ pub fn check<'a>(
 }
 
 /// The broker that sent the goal signed the match, of this order, for this host.
-fn check_award(host: HostId, broker: BrokerId, goal: &LeaseGoal) -> Result<Award, RefusalReason> {
+pub(super) fn check_award(
+    host: HostId,
+    broker: BrokerId,
+    goal: &LeaseGoal,
+) -> Result<Award, RefusalReason> {
     let award = goal
         .award
         .verify()
@@ -94,33 +104,35 @@ fn check_award(host: HostId, broker: BrokerId, goal: &LeaseGoal) -> Result<Award
     Ok(award)
 }
 
-/// What was ordered is what this host offers, at its price, within its limits.
-fn check_offer<'a>(
-    order: &Order,
-    award: &Award,
-    standing: &Standing<'a>,
-) -> Result<&'a Listed, RefusalReason> {
-    let listed = standing
-        .offers
-        .iter()
-        .find(|listed| listed.offer.id == order.offer && listed.terms == order.terms)
-        .ok_or(RefusalReason::OfferChanged)?;
-    let offer = &listed.offer;
-    if award.prices != offer.prices {
-        return Err(bad("the match has other prices than the offer"));
+/// The renter signed the order, for this broker, and still means it. Only a lease that is not yet on record is
+/// judged by this.
+fn check_order(
+    broker: BrokerId,
+    goal: &LeaseGoal,
+    now: Timestamp,
+) -> Result<Verified<Order>, RefusalReason> {
+    let key = PublicKey::from(broker);
+    let unsigned = |error: protocol::signed::SignatureError| bad(&error.to_string());
+    let order = goal.order.verify().map_err(unsigned)?;
+    if order.header().audience != key {
+        return Err(bad("the order is not for this broker"));
     }
-    if order.disk > offer.limits.disk_max {
-        return Err(bad("more disk was ordered than the offer allows"));
+    match order.body().deal {
+        // These are stale within minutes.
+        Deal::OnDemand | Deal::Reserved { .. } => {
+            goal.order.verify_fresh(key, now).map_err(unsigned)
+        }
+        // These wait for as long as they say.
+        Deal::Bid { until, .. } | Deal::Interruptible { until, .. } => {
+            if order.header().issued.since(now) > CLOCK_SKEW_MAX.millis() {
+                return Err(bad("the order is from the future"));
+            }
+            if now.since(until) > CLOCK_SKEW_MAX.millis() {
+                return Err(bad("the bid waited for longer than its renter wanted"));
+            }
+            Ok(order)
+        }
     }
-    let too_long = match (order.duration_max, offer.limits.duration_max) {
-        (Some(asked), Some(allowed)) => asked > allowed,
-        (None, Some(_)) => true,
-        (Some(_) | None, None) => false,
-    };
-    if too_long {
-        return Err(bad("a longer lease was ordered than the offer allows"));
-    }
-    Ok(listed)
 }
 
 /// The host can do it now.
@@ -134,6 +146,7 @@ fn check_means(standing: &Standing<'_>) -> Result<(), RefusalReason> {
     Ok(())
 }
 
-fn bad(reason: &str) -> RefusalReason {
+/// What is wrong with an order or a match.
+pub(super) fn bad(reason: &str) -> RefusalReason {
     RefusalReason::BadOrder(Detail::cut(reason))
 }

@@ -6,8 +6,11 @@ use crate::core::capacity::Capacity;
 use crate::core::lease::{LeaseRecord, State};
 use crate::core::leases::{Change, Decision, GoalSeen, Leases, Note};
 use crate::core::meter::{Meter, Moment};
+use crate::core::notice::Notice;
+use crate::core::room::Room;
+use crate::core::traffic::Traffic;
 use protocol::ids::{BrokerId, LeaseId};
-use protocol::lease::{Goal, LeaseGoal, RefusalReason, StopReason, Want};
+use protocol::lease::{Award, Goal, LeaseGoal, RefusalReason, StopReason, Want};
 use protocol::units::{Bytes, Seconds};
 use std::collections::BTreeSet;
 
@@ -37,6 +40,7 @@ impl Leases {
         let mut deciding = Deciding {
             leases: self,
             capacity: self.capacity().clone(),
+            room: Room::of(self.records().values()),
             promised: self.promised_disk(standing.disk_left),
             now,
         };
@@ -78,10 +82,26 @@ fn in_order_of_receipt(goal: &Goal) -> Vec<&LeaseGoal> {
     leases
 }
 
+/// The notice that a lease has after this wish: it begins when it is first heard, and one that is withdrawn stays
+/// until the container knows.
+fn notice(record: &LeaseRecord, want: Want, now: Moment) -> Option<Notice> {
+    let run = match record.state {
+        State::Preparing { run, .. } | State::Running { run, .. } => run,
+        State::Stopped { .. } | State::Failed { .. } | State::Gone { .. } => return None,
+    };
+    match (want, record.want) {
+        (Want::Vacate(vacate), _) if vacate.run > run => None,
+        (Want::Vacate(_), Want::Vacate(_)) if record.notice.is_some() => record.notice,
+        (Want::Vacate(vacate), _) => Some(Notice::heard(vacate.outbid, now)),
+        (Want::Run(_) | Want::Stop | Want::End, _) => record.notice,
+    }
+}
+
 /// One goal being decided: what it takes so far counts against what it takes next.
 struct Deciding<'a> {
     leases: &'a Leases,
     capacity: Capacity,
+    room: Room,
     promised: Bytes,
     now: Moment,
 }
@@ -122,7 +142,7 @@ impl Deciding<'_> {
                     .push(Note::Refused(broker, goal.lease, reason));
             }
             Some(record) => {
-                if let Some(changed) = self.follow_known(record, goal.want) {
+                if let Some(changed) = self.follow_known(record, goal, standing) {
                     decision.changes.push(Change::Lease(Box::new(changed)));
                 }
             }
@@ -131,19 +151,37 @@ impl Deciding<'_> {
     }
 
     /// A lease that is on record: its wish may have changed, and a resumed run takes its resources again.
-    fn follow_known(&mut self, record: &LeaseRecord, want: Want) -> Option<LeaseRecord> {
+    fn follow_known(
+        &mut self,
+        record: &LeaseRecord,
+        goal: &LeaseGoal,
+        standing: &Standing<'_>,
+    ) -> Option<LeaseRecord> {
         if record.want == Want::End {
             return None;
         }
+        let (known, is_elsewhere) = self.with_award(record, goal);
+        let want = goal.want;
         let wanted = LeaseRecord {
             want,
-            ..record.clone()
+            notice: notice(record, want, self.now),
+            ..known
         };
-        let resumed = match (&record.state, want) {
-            (State::Stopped { run, .. } | State::Failed { run, .. }, Want::Run(wanted_run))
-                if wanted_run > *run =>
+        let moved = match (&record.state, want) {
+            (State::Stopped { run, .. } | State::Failed { run, .. }, Want::Run(next))
+                if next > *run =>
             {
-                Some(self.resumed(&wanted, wanted_run))
+                if is_elsewhere {
+                    Some(wanted.not_resumed(next, StopReason::ResourceTaken))
+                } else {
+                    Some(self.resumed(&wanted, next, standing))
+                }
+            }
+            // It is to leave a run that this host did not hear of.
+            (State::Stopped { run, .. } | State::Failed { run, .. }, Want::Vacate(vacate))
+                if vacate.run > *run =>
+            {
+                Some(wanted.not_resumed(vacate.run, StopReason::Vacated))
             }
             // Stopped and resumed before the stop had any effect: the same preparation goes on.
             (
@@ -152,9 +190,9 @@ impl Deciding<'_> {
                     held,
                     started_before,
                 },
-                Want::Run(wanted_run),
-            ) if wanted_run > *run => Some(wanted.in_state(State::Preparing {
-                run: wanted_run,
+                Want::Run(next),
+            ) if next > *run => Some(wanted.in_state(State::Preparing {
+                run: next,
                 held: held.clone(),
                 started_before: *started_before,
             })),
@@ -164,35 +202,52 @@ impl Deciding<'_> {
                 | State::Stopped { .. }
                 | State::Failed { .. }
                 | State::Gone { .. },
-                Want::Run(_) | Want::Stop | Want::End,
+                Want::Run(_) | Want::Stop | Want::End | Want::Vacate(_),
             ) => None,
         };
-        resumed.or_else(|| (record.want != want).then_some(wanted))
+        moved.or_else(|| (*record != wanted).then_some(wanted))
+    }
+
+    /// The record with a newer match of the same lease, which a conversion has; and whether that is of other
+    /// resources, where its container and its disk cannot go.
+    fn with_award(&self, record: &LeaseRecord, goal: &LeaseGoal) -> (LeaseRecord, bool) {
+        if goal.award.digest() == record.award.digest() {
+            return (record.clone(), false);
+        }
+        let checked = award::check_award(self.leases.host(), record.broker, goal);
+        match checked {
+            Ok(Award { part, kind, .. }) if part.resources == record.share.resources => {
+                let known = LeaseRecord {
+                    award: goal.award.clone(),
+                    kind,
+                    ..record.clone()
+                };
+                (known, false)
+            }
+            Ok(_) => (record.clone(), true),
+            Err(_) => (record.clone(), false),
+        }
     }
 
     /// The next run of a lease that does not run: with its resources under new epochs, or without.
-    fn resumed(&mut self, record: &LeaseRecord, run: u32) -> LeaseRecord {
-        let started_before = record.state.started_before();
-        let taken = self
-            .capacity
-            .take(record.lease, &record.share.resources, self.now.wall);
-        match taken {
-            Ok(held) => {
-                self.capacity.set_holdings(record.lease, &held);
-                LeaseRecord {
-                    meter: record.meter.next_run(self.now),
-                    ..record.in_state(State::Preparing {
-                        run,
-                        held,
-                        started_before,
-                    })
-                }
-            }
-            Err(_) => record.in_state(State::Stopped {
+    fn resumed(&mut self, record: &LeaseRecord, run: u32, standing: &Standing<'_>) -> LeaseRecord {
+        let (lease, share) = (record.lease, &record.share);
+        let taken = self.capacity.take(lease, &share.resources, self.now.wall);
+        let taken = taken
+            .ok()
+            .filter(|_| self.room.can_run(lease, share, standing.offers));
+        let Some(held) = taken else {
+            return record.not_resumed(run, StopReason::ResourceTaken);
+        };
+        self.capacity.set_holdings(lease, &held);
+        self.room.take(lease, share, record.order.disk);
+        LeaseRecord {
+            meter: record.meter.next_run(self.now),
+            ..record.in_state(State::Preparing {
                 run,
-                reason: StopReason::ResourceTaken,
-                started_before,
-            }),
+                held,
+                started_before: record.state.started_before(),
+            })
         }
     }
 
@@ -217,7 +272,7 @@ impl Deciding<'_> {
                     .push(Note::Refused(broker, goal.lease, reason)),
             },
             // It ran before, and this host has nothing of it.
-            Want::Run(_) | Want::Stop | Want::End => {
+            Want::Run(_) | Want::Stop | Want::End | Want::Vacate(_) => {
                 decision.notes.push(Note::Unknown(broker, goal.lease));
             }
         }
@@ -233,17 +288,23 @@ impl Deciding<'_> {
         let Checked {
             order,
             renter,
-            award: _,
+            award,
             listed,
         } = award::check(host, broker, goal, standing, self.now.wall)?;
+        let (lease, offer) = (goal.lease, &listed.offer);
+        let share = offer.share.part(&award.part);
         let held = self
             .capacity
-            .take(goal.lease, &listed.offer.share.resources, self.now.wall)
+            .take(lease, &share.resources, self.now.wall)
             .map_err(|_| RefusalReason::Taken)?;
+        if !self.room.can_run(lease, &share, standing.offers) {
+            return Err(RefusalReason::Taken);
+        }
         let free = standing.disk_free.0.saturating_sub(self.promised.0);
-        if order.disk.0 > free {
+        if order.disk.0 > free || !self.room.has_disk(lease, order.disk, offer) {
             return Err(RefusalReason::DiskFull);
         }
+        self.room.take(lease, &share, order.disk);
         self.promised = Bytes(self.promised.0.saturating_add(order.disk.0));
         self.capacity.set_holdings(goal.lease, &held);
         Ok(LeaseRecord {
@@ -253,17 +314,20 @@ impl Deciding<'_> {
             signed_order: goal.order.clone(),
             order,
             award: goal.award.clone(),
-            share: listed.offer.share.clone(),
+            kind: award.kind,
+            share,
             limits: listed.offer.limits,
             network: listed.offer.machine.network,
             taken_at: self.now.wall,
             want: goal.want,
+            notice: None,
             state: State::Preparing {
                 run: 1,
                 held,
                 started_before: None,
             },
             meter: Meter::new(self.now),
+            traffic: Traffic::new(self.now.boot),
             sequence: 0,
         })
     }

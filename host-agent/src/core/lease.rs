@@ -14,17 +14,20 @@
 //!      asked to end, or the container vanished, from any state ─┴─▶ Gone
 //! ```
 //!
-//! Only `Preparing` and `Running` hold resources. `Gone` is kept as long as the logs are.
+//! A container that is given notice stays `Running` until it ends or the notice is over. Only `Preparing` and
+//! `Running` hold resources. `Gone` is kept as long as the logs are.
 
 use crate::core::capacity::{Held, Holdings};
 use crate::core::meter::{Meter, Moment};
+use crate::core::notice::Notice;
+use crate::core::traffic::Traffic;
 use protocol::ids::{BrokerId, Digest, LeaseId, RenterId};
 use protocol::lease::{Award, Problem, StopReason, Want};
 use protocol::machine::ContainerNetwork;
 use protocol::offer::Share;
 use protocol::order::Order;
 use protocol::signed::Signed;
-use protocol::terms::Limits;
+use protocol::terms::{ContractKind, Limits};
 use protocol::units::{Millis, Seconds, Timestamp};
 use serde::{Deserialize, Serialize};
 
@@ -44,9 +47,11 @@ pub struct LeaseRecord {
     pub signed_order: Signed<Order>,
     /// What the order says.
     pub order: Order,
-    /// The broker's signed match, as it came.
+    /// The broker's signed match, as it came last.
     pub award: Signed<Award>,
-    /// The share of the machine that was sold, as offered when the lease was taken.
+    /// What kind of contract that says it is.
+    pub kind: ContractKind,
+    /// The part of the machine that was sold.
     pub share: Share,
     /// The limits of that offer.
     pub limits: Limits,
@@ -56,10 +61,14 @@ pub struct LeaseRecord {
     pub taken_at: Timestamp,
     /// What its broker wants of it, last heard. `End` stays.
     pub want: Want,
+    /// The notice that its container has, if it has to go.
+    pub notice: Option<Notice>,
     /// Where it stands.
     pub state: State,
     /// How long it ran.
     pub meter: Meter,
+    /// What crossed its container's network.
+    pub traffic: Traffic,
     /// The last report's number.
     pub sequence: u64,
 }
@@ -171,7 +180,14 @@ impl LeaseRecord {
     /// before that; the host does when the broker cannot be heard.
     #[must_use]
     pub fn is_overdue(&self) -> bool {
-        self.order.duration_max.is_some_and(|longest| {
+        let longest = match self.kind {
+            // As long as was paid for, whatever was ordered first.
+            ContractKind::Reserved => None,
+            ContractKind::OnDemand | ContractKind::Bid | ContractKind::Interruptible => {
+                self.order.duration_max.or(self.limits.duration_max)
+            }
+        };
+        longest.is_some_and(|longest| {
             let allowed = longest.millis().plus(OVERTIME.millis());
             self.meter.running() >= allowed
         })
@@ -188,8 +204,21 @@ impl LeaseRecord {
 
     /// The same lease when its run `run` ended by `reason`.
     pub(crate) fn stopped(&self, reason: StopReason) -> Self {
-        self.in_state(State::Stopped {
+        let stopped = self.in_state(State::Stopped {
             run: self.state.run(),
+            reason,
+            started_before: self.state.started_before(),
+        });
+        Self {
+            notice: None,
+            ..stopped
+        }
+    }
+
+    /// The same lease when a later run of it did not begin.
+    pub(crate) fn not_resumed(&self, run: u32, reason: StopReason) -> Self {
+        self.in_state(State::Stopped {
+            run,
             reason,
             started_before: self.state.started_before(),
         })

@@ -11,7 +11,8 @@
 //! * [`goal`]: what a broker's goal changes.
 //! * [`reconcile`]: what the containers that are there change, and what to do about the difference.
 //! * [`report`]: what is said to the broker about each lease.
-//! * [`meter`]: how long a container ran.
+//! * [`notice`]: when a container that has to go was told, and when it is stopped.
+//! * [`meter`], [`traffic`]: how long a container ran, and what crossed its network interfaces.
 //! * [`offer`]: what is sold, at what price.
 
 pub mod lease;
@@ -21,11 +22,16 @@ pub mod leases;
 
 pub mod award;
 pub mod goal;
+pub mod notice;
 pub mod reconcile;
 pub mod report;
 
 pub mod meter;
 pub mod offer;
+pub mod traffic;
+
+mod room;
+mod sold;
 
 #[cfg(test)]
 pub(crate) mod tests;

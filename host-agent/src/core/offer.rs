@@ -1,14 +1,15 @@
-//! What this machine is sold as: one offer for each GPU with its part of the machine, or one offer of
-//! the whole machine where there is no GPU. Nothing here signs or sends.
+//! What this machine is sold as: one offer for each model of its GPUs, or one of the whole machine where
+//! there is no GPU; sold in portions. Nothing here signs or sends.
 
 use protocol::bounded::List;
 use protocol::codec::CodecError;
 use protocol::ids::{BrokerId, Digest, HostId};
 use protocol::machine::{ContainerNetwork, GPUS_MAX, Gpu, Machine};
-use protocol::offer::{BROKERS_MAX, Offer, ResourceName, Share, WHOLE_MACHINE, offer_id};
-use protocol::terms::{Limits, Prices};
+use protocol::offer::{BROKERS_MAX, Chunks, Offer, ResourceName, Share, WHOLE_MACHINE, offer_id};
+use protocol::terms::{Limits, Prices, Sales};
 use protocol::units::{Bytes, Timestamp};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// What the owner of the machine decided to sell, and for how much. Everything a renter relies on is
 /// fixed here, so that an offer's terms do not change with what is measured from minute to minute.
@@ -16,9 +17,15 @@ use serde::{Deserialize, Serialize};
 pub struct Listing {
     /// What is sold: GPUs by their UUID, or the machine as a whole.
     pub resources: List<ResourceName, GPUS_MAX>,
+    /// In which portions the GPUs of one model are sold.
+    pub chunks: Chunks,
+    /// Fewest GPUs of one lease; an offer of fewer is sold as a whole.
+    pub gpus_min: u16,
     /// Prices: `compute` is for each GPU, or for the machine.
     pub prices: Prices,
-    /// Limits of each lease.
+    /// How else than on demand.
+    pub sales: Sales,
+    /// Limits of each lease; the disk is of all that is sold together.
     pub limits: Limits,
     /// The network of containers.
     pub network: ContainerNetwork,
@@ -64,19 +71,23 @@ pub fn offers(
         ..machine.clone()
     };
     let mut listed = Vec::new();
-    for resource in &listing.resources {
-        let Some(gpus) = gpus_of(resource, machine) else {
-            continue;
-        };
-        let resources = List::first([resource.clone()]);
+    for (resources, gpus) in groups(listing, machine) {
+        let share = share(listing, &resources, gpus);
+        let all = u16::try_from(share.gpus.len()).unwrap_or(u16::MAX);
         let offer = Offer {
             id: offer_id(host, &resources),
             sequence: 0,
             listed_at: listing.listed_at,
             machine: measured.clone(),
-            share: share(listing, resources, gpus),
+            chunks: listing.chunks,
+            gpus_min: listing.gpus_min.min(all),
             prices: listing.prices,
-            limits: listing.limits,
+            sales: listing.sales,
+            limits: Limits {
+                disk_max: part_of(listing.limits.disk_max, resources.len(), listing),
+                ..listing.limits
+            },
+            share,
             brokers: List::<BrokerId, BROKERS_MAX>::first(brokers.iter().copied()),
         };
         listed.push(Listed {
@@ -87,23 +98,49 @@ pub fn offers(
     Ok(listed)
 }
 
-/// The GPUs that belong to a resource, if the machine has it: none for the whole machine.
-fn gpus_of(resource: &ResourceName, machine: &Machine) -> Option<Vec<Gpu>> {
-    if resource.as_str() == WHOLE_MACHINE {
-        return Some(Vec::new());
+/// What is sold together, each in the order of its names: the GPUs of one model and size, or the machine
+/// without any.
+fn groups(listing: &Listing, machine: &Machine) -> Vec<(Vec<ResourceName>, Vec<Gpu>)> {
+    let is_listed = |name: &ResourceName| listing.resources.contains(name);
+    if machine.gpus.is_empty() {
+        let whole = ResourceName::cut(WHOLE_MACHINE);
+        return if is_listed(&whole) {
+            vec![(vec![whole], Vec::new())]
+        } else {
+            Vec::new()
+        };
     }
-    let gpu = machine.gpus.iter().find(|gpu| gpu.uuid == *resource)?;
-    Some(vec![gpu.clone()])
+    let mut models: BTreeMap<_, BTreeMap<ResourceName, Gpu>> = BTreeMap::new();
+    for gpu in machine.gpus.iter().filter(|gpu| is_listed(&gpu.uuid)) {
+        models
+            .entry((gpu.model.clone(), gpu.vram))
+            .or_default()
+            .insert(gpu.uuid.clone(), gpu.clone());
+    }
+    models
+        .into_values()
+        .map(|gpus| gpus.into_iter().unzip())
+        .collect()
 }
 
-/// An equal part of what is sold in all.
-fn share(listing: &Listing, resources: List<ResourceName, GPUS_MAX>, gpus: Vec<Gpu>) -> Share {
-    let parts = u32::try_from(listing.resources.len()).unwrap_or(1).max(1);
-    let ram = Bytes(listing.ram.0 / u64::from(parts));
+/// The part of what is sold in all that `resources` of it have, rounded down.
+fn part_of(whole: Bytes, resources: usize, listing: &Listing) -> Bytes {
+    let all = u128::try_from(listing.resources.len().max(1)).unwrap_or(1);
+    let part = u128::try_from(resources).unwrap_or(u128::MAX).min(all);
+    Bytes(u64::try_from(u128::from(whole.0) * part / all).unwrap_or(u64::MAX))
+}
+
+fn share(listing: &Listing, resources: &[ResourceName], gpus: Vec<Gpu>) -> Share {
+    let cpu = part_of(
+        Bytes(listing.cpu_millicores.into()),
+        resources.len(),
+        listing,
+    );
+    let ram = part_of(listing.ram, resources.len(), listing);
     Share {
-        resources,
+        resources: List::first(resources.iter().cloned()),
         gpus: List::first(gpus),
-        cpu_millicores: listing.cpu_millicores / parts,
+        cpu_millicores: u32::try_from(cpu.0).unwrap_or(u32::MAX),
         ram,
         // Shared memory counts against the container's memory; half of it is what tmpfs gives by default.
         shared_memory: Bytes(ram.0 / 2),
@@ -114,6 +151,7 @@ fn share(listing: &Listing, resources: List<ResourceName, GPUS_MAX>, gpus: Vec<G
 mod tests {
     use super::*;
     use crate::core::tests::{gpu, listing, machine};
+    use protocol::bounded::Text;
 
     const HOST: HostId = HostId::from_bytes([3; 32]);
 
@@ -130,24 +168,87 @@ mod tests {
     }
 
     #[test]
-    fn each_gpu_is_an_offer_with_its_part_of_the_machine() {
-        let machine = machine(&[gpu("GPU-a"), gpu("GPU-b")]);
+    fn the_gpus_of_one_model_are_one_offer_in_the_order_of_their_names() {
+        let machine = machine(&[gpu("GPU-b"), gpu("GPU-a")]);
         let listed = offers(HOST, &machine, &listing(&machine), &[]).unwrap();
-        assert_eq!(listed.len(), 2);
-        assert_eq!(listed[1].offer.share.gpus[0].uuid.as_str(), "GPU-b");
-        assert_eq!(listed[1].offer.share.cpu_millicores, 4_000);
-        assert_eq!(listed[1].offer.share.ram, Bytes(8 << 30));
-        assert_ne!(listed[0].offer.id, listed[1].offer.id);
+        assert_eq!(listed.len(), 1);
+        let share = &listed[0].offer.share;
+        assert_eq!(
+            share.resources,
+            List::first(["GPU-a", "GPU-b"].map(ResourceName::cut))
+        );
+        let gpus: Vec<&str> = share.gpus.iter().map(|gpu| gpu.uuid.as_str()).collect();
+        assert_eq!(gpus, ["GPU-a", "GPU-b"]);
+        assert_eq!((share.cpu_millicores, share.ram), (8_000, Bytes(16 << 30)));
+        assert_eq!(listed[0].offer.counts().collect::<Vec<_>>(), [1, 2]);
+        assert_eq!(listed[0].offer.id, offer_id(HOST, &share.resources));
     }
 
     #[test]
-    fn a_gpu_that_fell_off_is_not_offered_and_the_others_keep_their_terms() {
+    fn each_model_is_an_offer_with_its_part_of_the_machine() {
+        let other = Gpu {
+            model: Text::cut("NVIDIA Other"),
+            ..gpu("GPU-b")
+        };
+        let smaller = Gpu {
+            vram: Bytes(12 << 30),
+            ..gpu("GPU-d")
+        };
+        let machine = machine(&[gpu("GPU-c"), other, gpu("GPU-a"), smaller]);
+        let sold = Listing {
+            gpus_min: 2,
+            ..listing(&machine)
+        };
+        let listed = offers(HOST, &machine, &sold, &[]).unwrap();
+        let names = |listed: &Listed| listed.offer.share.resources.join(",");
+        let offers: Vec<String> = listed.iter().map(names).collect();
+        assert_eq!(offers, ["GPU-b", "GPU-d", "GPU-a,GPU-c"]);
+        // A quarter of 8 cores, of 16 GiB and of 100 GB for each GPU.
+        let parts: Vec<_> = listed
+            .iter()
+            .map(|listed| {
+                let offer = &listed.offer;
+                let disk = offer.limits.disk_max;
+                (
+                    offer.share.cpu_millicores,
+                    offer.share.ram,
+                    disk,
+                    offer.gpus_min,
+                )
+            })
+            .collect();
+        let one = (2_000, Bytes(4 << 30), Bytes::from_gb(25), 1);
+        let two = (4_000, Bytes(8 << 30), Bytes::from_gb(50), 2);
+        assert_eq!(parts, [one, one, two]);
+    }
+
+    #[test]
+    fn a_gpu_that_fell_off_is_not_offered_and_the_others_have_what_they_had() {
         let both = machine(&[gpu("GPU-a"), gpu("GPU-b")]);
         let sold = listing(&both);
         let before = offers(HOST, &both, &sold, &[]).unwrap();
         let after = offers(HOST, &machine(&[gpu("GPU-b")]), &sold, &[]).unwrap();
         assert_eq!(after.len(), 1);
-        assert_eq!(after[0].terms, before[1].terms);
+        let (was, is) = (&before[0].offer, &after[0].offer);
+        assert_eq!(
+            is.share.resources,
+            List::first(["GPU-b"].map(ResourceName::cut))
+        );
+        assert_eq!(is.proportion(1), was.proportion(1));
+        assert_ne!(is.id, was.id);
+    }
+
+    #[test]
+    fn a_gpu_that_is_not_listed_is_not_offered() {
+        let both = machine(&[gpu("GPU-a"), gpu("GPU-b")]);
+        let sold = Listing {
+            resources: List::first(["GPU-b"].map(ResourceName::cut)),
+            ..listing(&both)
+        };
+        let listed = offers(HOST, &both, &sold, &[]).unwrap();
+        assert_eq!(listed.len(), 1);
+        assert_eq!(listed[0].offer.share.gpus.len(), 1);
+        assert_eq!(listed[0].offer.share.cpu_millicores, 8_000);
     }
 
     #[test]

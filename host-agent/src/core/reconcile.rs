@@ -5,6 +5,8 @@ use crate::core::capacity::Holdings;
 use crate::core::lease::{LeaseRecord, State};
 use crate::core::leases::{Change, Decision, Leases};
 use crate::core::meter::Moment;
+use crate::core::notice::Notice;
+use crate::core::traffic::Crossed;
 use protocol::ids::LeaseId;
 use protocol::lease::{Problem, StopReason, Want};
 use protocol::units::{Seconds, Timestamp};
@@ -19,6 +21,8 @@ pub enum Observed {
     Running {
         /// By the engine's account.
         started_at: Timestamp,
+        /// What crossed its network since.
+        crossed: Crossed,
     },
     /// It is frozen, which its renter neither asked for nor pays for.
     Paused {
@@ -48,6 +52,10 @@ pub type Containers = BTreeMap<LeaseId, Observed>;
 pub enum Work {
     /// Pull what is missing, make what is missing, start, or let go on what is paused.
     Prepare,
+    /// Tell it that it has to go: the notice file, and the polite signal.
+    Notify,
+    /// Tell it that it may stay after all.
+    Recall,
     /// Stop within this time, keep the disk.
     Stop {
         /// From the polite signal to the other one.
@@ -67,8 +75,13 @@ pub enum Outcome {
     Started(Timestamp),
     /// The container could not be started, and does not run.
     Problem(Problem),
-    /// The container does not run any more.
-    Stopped,
+    /// The container was told of its notice.
+    Told,
+    /// The container's notice was taken back.
+    Recalled,
+    /// The container does not run any more; when it had been started, and what had crossed its network when it
+    /// was told to stop.
+    Stopped(Option<(Timestamp, Crossed)>),
     /// The container and its disk are gone; before that it had run last from when to when, if it had.
     Removed(Option<(Timestamp, Timestamp)>),
     /// The engine failed; the work begins again if it is still wanted.
@@ -122,6 +135,20 @@ impl Leases {
                     problem: problem.clone(),
                     started_before: *started_before,
                 })),
+                (Outcome::Told, State::Running { .. }) => record.notice.map(|notice| LeaseRecord {
+                    notice: Some(notice.told()),
+                    ..record.clone()
+                }),
+                (Outcome::Recalled, State::Running { .. }) => Some(LeaseRecord {
+                    notice: None,
+                    ..record.clone()
+                }),
+                (Outcome::Stopped(Some((started_at, crossed))), State::Running { .. }) => {
+                    Some(LeaseRecord {
+                        traffic: record.traffic.read(now.boot, *started_at, *crossed),
+                        ..record.clone()
+                    })
+                }
                 (Outcome::Removed(last), state) if !matches!(state, State::Gone { .. }) => {
                     Some(removed(record, *last, now))
                 }
@@ -129,7 +156,9 @@ impl Leases {
                 (
                     Outcome::Started(_)
                     | Outcome::Problem(_)
-                    | Outcome::Stopped
+                    | Outcome::Told
+                    | Outcome::Recalled
+                    | Outcome::Stopped(_)
                     | Outcome::Removed(_)
                     | Outcome::Broken(_),
                     _,
@@ -144,10 +173,10 @@ impl Leases {
 
     /// The work that every lease and every container that no lease wants should have now.
     #[must_use]
-    pub fn work(&self, containers: &Containers) -> BTreeMap<LeaseId, Work> {
+    pub fn work(&self, containers: &Containers, now: Moment) -> BTreeMap<LeaseId, Work> {
         let mut work = BTreeMap::new();
         for record in self.records().values() {
-            if let Some(wanted) = wanted_work(record, containers.get(&record.lease)) {
+            if let Some(wanted) = wanted_work(record, containers.get(&record.lease), now) {
                 work.insert(record.lease, wanted);
             }
         }
@@ -231,7 +260,10 @@ fn seen_preparing(
 ) -> Option<LeaseRecord> {
     let is_new = |started_at: Timestamp| started_before.is_none_or(|before| started_at > before);
     match container {
-        Some(Observed::Running { started_at }) => Some(now_running(record, *started_at, now)),
+        Some(Observed::Running {
+            started_at,
+            crossed,
+        }) => Some(now_running(record, *started_at, *crossed, now)),
         Some(Observed::Exited {
             started_at,
             finished_at,
@@ -244,11 +276,13 @@ fn seen_preparing(
         Some(Observed::Created | Observed::Paused { .. } | Observed::Exited { .. }) => {
             match record.want {
                 Want::Stop => Some(record.stopped(StopReason::Asked)),
+                Want::Vacate(_) => Some(record.stopped(StopReason::Vacated)),
                 Want::Run(_) | Want::End => None,
             }
         }
         None => match record.want {
             Want::Stop => Some(record.stopped(StopReason::Asked)),
+            Want::Vacate(_) => Some(record.stopped(StopReason::Vacated)),
             Want::End => Some(record.gone(now)),
             Want::Run(_) => None,
         },
@@ -262,13 +296,14 @@ fn seen_running(
     now: Moment,
 ) -> Option<LeaseRecord> {
     match container {
-        Some(Observed::Running { .. }) => {
-            let meter = record.meter.still_running(started_at, now);
-            Some(LeaseRecord {
-                meter,
-                ..record.clone()
-            })
-        }
+        Some(Observed::Running {
+            started_at: since,
+            crossed,
+        }) => Some(LeaseRecord {
+            meter: record.meter.still_running(started_at, now),
+            traffic: record.traffic.read(now.boot, *since, *crossed),
+            ..record.clone()
+        }),
         Some(Observed::Paused { .. }) => {
             let meter = record.meter.idle(now);
             Some(LeaseRecord {
@@ -295,10 +330,15 @@ fn seen_idle(
     vanished.then(|| record.gone(now))
 }
 
-fn now_running(record: &LeaseRecord, started_at: Timestamp, now: Moment) -> LeaseRecord {
-    let meter = record.meter.still_running(started_at, now);
+fn now_running(
+    record: &LeaseRecord,
+    started_at: Timestamp,
+    crossed: Crossed,
+    now: Moment,
+) -> LeaseRecord {
     LeaseRecord {
-        meter,
+        meter: record.meter.still_running(started_at, now),
+        traffic: record.traffic.read(now.boot, started_at, crossed),
         ..record.in_state(running(record, started_at))
     }
 }
@@ -325,13 +365,8 @@ fn ended(
     now: Moment,
 ) -> LeaseRecord {
     let meter = record.meter.finished(started_at, finished_at, now);
-    let run = record.state.run();
-    let asked = match record.want {
-        Want::Stop | Want::End => true,
-        Want::Run(wanted) => wanted > run || record.is_overdue(),
-    };
     let reason = match container {
-        _ if asked => StopReason::Asked,
+        _ if let Some(reason) = asked_to_end(record, finished_at) => reason,
         Some(Observed::Exited {
             disk_full: true, ..
         }) => StopReason::DiskFull,
@@ -350,7 +385,57 @@ fn ended(
     }
 }
 
-fn wanted_work(record: &LeaseRecord, container: Option<&Observed>) -> Option<Work> {
+/// Why a run ended that somebody wanted to end.
+fn asked_to_end(record: &LeaseRecord, finished_at: Timestamp) -> Option<StopReason> {
+    let run = record.state.run();
+    match record.want {
+        Want::Stop | Want::End => Some(StopReason::Asked),
+        Want::Run(wanted) => (wanted > run || record.is_overdue()).then_some(StopReason::Asked),
+        Want::Vacate(vacate) if vacate.run > run => Some(StopReason::Asked),
+        // What had ended before it heard of it did not end for it.
+        Want::Vacate(_) => {
+            let is_told = |notice: Notice| finished_at >= notice.heard_at;
+            record
+                .notice
+                .is_none_or(is_told)
+                .then_some(StopReason::Vacated)
+        }
+    }
+}
+
+/// What a container that runs is to do.
+fn work_while_running(
+    record: &LeaseRecord,
+    run: u32,
+    is_paused: bool,
+    now: Moment,
+) -> Option<Work> {
+    let grace = record.limits.stop_grace;
+    let wanted = match record.want {
+        Want::Stop | Want::End => return Some(Work::Stop { grace }),
+        Want::Run(wanted) => wanted,
+        Want::Vacate(vacate) => vacate.run,
+    };
+    if wanted > run || record.is_overdue() {
+        return Some(Work::Stop { grace });
+    }
+    let is_leaving = matches!(record.want, Want::Vacate(_));
+    match record.notice {
+        None if is_leaving => Some(Work::Stop { grace }),
+        Some(notice) if is_leaving && notice.is_over(record.limits.notice, now) => {
+            // One that could not be told hears it now.
+            let grace = if notice.is_told() { Seconds(0) } else { grace };
+            Some(Work::Stop { grace })
+        }
+        // It hears nothing while it is frozen.
+        Some(_) | None if is_paused => Some(Work::Prepare),
+        Some(_) if !is_leaving => Some(Work::Recall),
+        Some(notice) => (!notice.is_told()).then_some(Work::Notify),
+        None => None,
+    }
+}
+
+fn wanted_work(record: &LeaseRecord, container: Option<&Observed>, now: Moment) -> Option<Work> {
     let grace = record.limits.stop_grace;
     let is_paused = matches!(container, Some(Observed::Paused { .. }));
     let runs = is_paused || matches!(container, Some(Observed::Running { .. }));
@@ -366,17 +451,14 @@ fn wanted_work(record: &LeaseRecord, container: Option<&Observed>) -> Option<Wor
             Want::End,
         ) => Some(Work::Remove { grace }),
         (State::Preparing { .. }, Want::Run(_)) => Some(Work::Prepare),
-        (State::Running { run, .. }, Want::Run(wanted)) => {
-            let ends = wanted > *run || record.is_overdue();
-            if ends {
-                return Some(Work::Stop { grace });
-            }
-            is_paused.then_some(Work::Prepare)
+        (State::Running { run, .. }, Want::Run(_) | Want::Stop | Want::Vacate(_)) => {
+            work_while_running(record, *run, is_paused, now)
         }
-        (State::Running { .. }, Want::Stop) => Some(Work::Stop { grace }),
+        // Whether it was started in time, the next sight says.
+        (State::Preparing { .. }, Want::Vacate(_)) => None,
         // Whatever started it, it holds nothing and must not run.
         (State::Preparing { .. } | State::Stopped { .. } | State::Failed { .. }, Want::Stop)
-        | (State::Stopped { .. } | State::Failed { .. }, Want::Run(_)) => {
+        | (State::Stopped { .. } | State::Failed { .. }, Want::Run(_) | Want::Vacate(_)) => {
             runs.then_some(Work::Stop { grace })
         }
     }

@@ -4,10 +4,11 @@
 use crate::core::lease::{LeaseRecord, State};
 use crate::core::leases::{Change, Leases};
 use crate::core::meter::Moment;
+use crate::core::traffic::Crossed;
 use protocol::bounded::List;
 use protocol::ids::LeaseId;
 use protocol::lease::{ContainerState, Grant, Meters, Report, Stage};
-use protocol::units::{Bytes, Millis};
+use protocol::units::Millis;
 use std::collections::BTreeMap;
 
 /// How far a lease's preparation is, as its work said last.
@@ -48,7 +49,7 @@ impl Leases {
                     boot: now.boot,
                     run: record.state.run(),
                     state: container_state(record, stages),
-                    meters: meters(record.running()),
+                    meters: meters(record.running(), record.traffic.total()),
                 };
                 let numbered = LeaseRecord {
                     sequence,
@@ -86,7 +87,7 @@ pub fn gone_without_record(lease: LeaseId, now: Moment) -> Report {
         boot: now.boot,
         run: 0,
         state: ContainerState::Gone,
-        meters: meters(Millis(0)),
+        meters: meters(Millis(0), Crossed::default()),
     }
 }
 
@@ -107,11 +108,10 @@ fn container_state(record: &LeaseRecord, stages: &Stages) -> ContainerState {
     }
 }
 
-/// Traffic is not counted yet: the containers of this version reach no network that is sold.
-const fn meters(running: Millis) -> Meters {
+const fn meters(running: Millis, crossed: Crossed) -> Meters {
     Meters {
         running,
-        uploaded: Bytes(0),
-        downloaded: Bytes(0),
+        uploaded: crossed.uploaded,
+        downloaded: crossed.downloaded,
     }
 }

@@ -6,7 +6,8 @@ use rusqlite::{Connection, TransactionBehavior};
 use std::path::Path;
 
 /// One step for each version; the file's `user_version` says how many were taken.
-const STEPS: [&str; 1] = ["
+const STEPS: [&str; 2] = [
+    "
     CREATE TABLE epoch (
         resource TEXT PRIMARY KEY,
         epoch INTEGER NOT NULL CHECK (epoch > 0)
@@ -30,7 +31,15 @@ const STEPS: [&str; 1] = ["
         id INTEGER PRIMARY KEY CHECK (id = 1),
         record BLOB NOT NULL
     ) STRICT;
-"];
+",
+    // Leases and listings of the first wire mean nothing in the second, in which GPUs are sold in portions: no
+    // broker knows those leases any more, and their containers go. Epochs stay: they never repeat.
+    "
+    DELETE FROM held;
+    DELETE FROM lease;
+    DELETE FROM listing;
+",
+];
 
 /// The version of the file.
 pub(super) fn version(connection: &Connection, path: &Path) -> Result<i64, JournalError> {

@@ -25,7 +25,7 @@ pub mod sim;
 mod process;
 
 use std::future::Future;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use protocol::bounded::List;
 use protocol::ids::{BrokerId, LeaseId};
@@ -78,6 +78,9 @@ pub trait Runtime: Send + Sync + 'static {
     /// Starts it and waits until its own program (not only its init) runs; the answer is when, by the
     /// engine's clock. One that runs already is answered the same way.
     fn start(&self, lease: LeaseId) -> impl Future<Output = Result<StartedAt, Problem>> + Send;
+
+    /// SIGTERM to its program, and nothing else. Done when it was sent, or when nothing runs.
+    fn terminate(&self, lease: LeaseId) -> impl Future<Output = Result<(), RuntimeError>> + Send;
 
     /// SIGTERM, `grace`, SIGKILL. Done when it does not run (or is not there).
     fn stop(
@@ -300,6 +303,8 @@ pub struct ContainerSpec {
     pub network: ContainerNetwork,
     /// From SIGTERM to SIGKILL when the engine itself goes down.
     pub stop_grace: Seconds,
+    /// A folder of this machine that it can read at [`sandbox::NOTICES_PATH`]: the host's own, never a request's.
+    pub notices: PathBuf,
 }
 
 /// A container of this host as the engine has it.
@@ -317,6 +322,18 @@ pub struct Container {
     pub id: ContainerId,
     /// Where it stands.
     pub state: RunState,
+    /// What crossed its network since it was started; nothing while it does not run or has none.
+    pub traffic: Traffic,
+}
+
+/// What crossed a container's own network interfaces since it was started, headers of Ethernet included. It
+/// begins at zero with each start.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Bytes that left it.
+    pub uploaded: Bytes,
+    /// Bytes that reached it.
+    pub downloaded: Bytes,
 }
 
 /// Where a container stands with the engine.

@@ -131,6 +131,10 @@ impl Runtime for LateDocker {
         self.engine_for(Stage::Starting).await?.start(lease).await
     }
 
+    async fn terminate(&self, lease: LeaseId) -> Result<(), RuntimeError> {
+        self.engine().await?.terminate(lease).await
+    }
+
     async fn stop(&self, lease: LeaseId, grace: Seconds) -> Result<(), RuntimeError> {
         self.engine().await?.stop(lease, grace).await
     }

@@ -8,8 +8,9 @@ use bollard::models::{
     ContainerInspectResponse, ContainerState, ContainerStateStatusEnum, NetworkCreateRequest,
 };
 use bollard::query_parameters::{
-    CreateContainerOptionsBuilder, InspectContainerOptions, ListContainersOptionsBuilder,
-    RemoveContainerOptionsBuilder, StartContainerOptions, StopContainerOptionsBuilder,
+    CreateContainerOptionsBuilder, InspectContainerOptions, KillContainerOptionsBuilder,
+    ListContainersOptionsBuilder, RemoveContainerOptionsBuilder, StartContainerOptions,
+    StopContainerOptionsBuilder,
 };
 use futures::{StreamExt, TryStreamExt};
 use protocol::ids::{HostId, LeaseId};
@@ -24,8 +25,9 @@ use super::super::sandbox::{
 };
 use super::super::{
     Container, ContainerId, ContainerSpec, Exit, PulledImage, RunState, RuntimeError, StartedAt,
+    Traffic,
 };
-use super::{DockerRuntime, failures, program};
+use super::{DockerRuntime, failures, program, traffic};
 
 /// Inspections at once when all containers are wanted.
 const INSPECTIONS_MAX: usize = 8;
@@ -66,9 +68,17 @@ async fn inspect_named(
     runtime: &DockerRuntime,
     name: &str,
 ) -> Result<Option<Container>, RuntimeError> {
-    Ok(look(runtime, name)
-        .await?
-        .and_then(|found| read(found, runtime.host)))
+    let Some(found) = look(runtime, name).await? else {
+        return Ok(None);
+    };
+    let has_network = traffic::has_network(&found);
+    let Some(mut container) = read(found, runtime.host) else {
+        return Ok(None);
+    };
+    if has_network && matches!(container.state, RunState::Running { .. }) {
+        container.traffic = traffic::ask(runtime, &container.id).await?;
+    }
+    Ok(Some(container))
 }
 
 /// What the engine says of a container, if there is one.
@@ -100,6 +110,7 @@ fn read(found: ContainerInspectResponse, host: HostId) -> Option<Container> {
         run: labels.get(LABEL_RUN)?.parse().ok()?,
         id: ContainerId(found.id?),
         state: run_state(&found.state?),
+        traffic: Traffic::default(),
     })
 }
 
@@ -243,6 +254,22 @@ pub(super) async fn start(runtime: &DockerRuntime, lease: LeaseId) -> Result<Sta
     };
     started.map_err(|error| failures::of_start(&error))?;
     program::wait_started(runtime, lease).await
+}
+
+pub(super) async fn terminate(runtime: &DockerRuntime, lease: LeaseId) -> Result<(), RuntimeError> {
+    let options = KillContainerOptionsBuilder::default()
+        .signal("SIGTERM")
+        .build();
+    match runtime
+        .docker
+        .kill_container(&container_name(lease), Some(options))
+        .await
+    {
+        Ok(()) => Ok(()),
+        // It does not run, or is not there.
+        Err(error) if matches!(failures::status(&error), Some(404 | 409)) => Ok(()),
+        Err(error) => Err(runtime.failed("send a signal to the container")(error)),
+    }
 }
 
 pub(super) async fn stop(

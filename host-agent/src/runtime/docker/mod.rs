@@ -18,6 +18,7 @@ mod output;
 mod program;
 mod pull;
 mod pull_meter;
+mod traffic;
 mod watch;
 
 use std::path::{Path, PathBuf};
@@ -139,6 +140,10 @@ impl Runtime for DockerRuntime {
 
     async fn start(&self, lease: LeaseId) -> Result<StartedAt, Problem> {
         lifecycle::start(self, lease).await
+    }
+
+    async fn terminate(&self, lease: LeaseId) -> Result<(), RuntimeError> {
+        lifecycle::terminate(self, lease).await
     }
 
     async fn stop(&self, lease: LeaseId, grace: Seconds) -> Result<(), RuntimeError> {

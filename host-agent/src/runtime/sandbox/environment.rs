@@ -3,7 +3,7 @@
 //! The hooks that put a GPU into a container run as the host's root and read the container's environment, so
 //! some names are the host's alone.
 
-use protocol::job::Variable;
+use protocol::job::{REQUIREMENT_PREFIX, Variable, is_hosts_variable, is_variable_name};
 use protocol::lease::{Problem, ProblemKind, Stage};
 
 use super::super::ContainerSpec;
@@ -21,22 +21,7 @@ const HOST_VARIABLES: [(&str, &str); 6] = [
     ("LD_AUDIT", ""),
 ];
 
-/// Names that a renter may not set and that are emptied when an image sets them: they steer the GPU's hooks
-/// or reach a server of the host's.
-const EMPTIED: [&str; 9] = [
-    "NVIDIA_DISABLE_REQUIRE",
-    "NVIDIA_GDS",
-    "NVIDIA_MOFED",
-    "NVIDIA_GDRCOPY",
-    "NVIDIA_NVSWITCH",
-    "GLIBC_TUNABLES",
-    "GCONV_PATH",
-    "CUDA_MPS_PIPE_DIRECTORY",
-    "CUDA_MPS_LOG_DIRECTORY",
-];
-
-/// Names that a renter may not set, and an image may: what its GPU libraries need of a driver.
-const REQUIREMENT_PREFIX: &str = "NVIDIA_REQUIRE_";
+/// What an image may set of the host's names: what its GPU libraries need of a driver.
 const CUDA_VERSION: &str = "CUDA_VERSION";
 
 /// Where a library path may not lead: places that change under the reader or that anyone may write.
@@ -61,7 +46,7 @@ pub(super) fn variables(spec: &ContainerSpec, image: &[String]) -> Result<Vec<St
         let (name, value) = variable.split_once('=').unwrap_or((variable, ""));
         if name == LIBRARY_PATH {
             variables.push(format!("{LIBRARY_PATH}={}", trusted_library_path(value)));
-        } else if EMPTIED.contains(&name) {
+        } else if is_emptied(name) {
             variables.push(format!("{name}="));
         }
     }
@@ -78,7 +63,7 @@ pub(crate) fn refuse_variables(variables: &[Variable]) -> Result<(), String> {
                 "'{name}' is not the name of a variable: letters, digits and _, not beginning with a digit"
             ));
         }
-        if is_reserved(name) {
+        if is_hosts_variable(name) {
             return Err(format!(
                 "the variable {name} may not be set: it is the host's"
             ));
@@ -87,18 +72,12 @@ pub(crate) fn refuse_variables(variables: &[Variable]) -> Result<(), String> {
     Ok(())
 }
 
-fn is_reserved(name: &str) -> bool {
-    name == GPU_CHOICE
-        || name == LIBRARY_PATH
-        || name == CUDA_VERSION
-        || name.starts_with(REQUIREMENT_PREFIX)
-        || HOST_VARIABLES.iter().any(|(host, _)| *host == name)
-        || EMPTIED.contains(&name)
-}
-
-fn is_variable_name(name: &str) -> bool {
-    let is_inner = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    name.chars().all(is_inner) && name.chars().next().is_some_and(|c| !c.is_ascii_digit())
+/// Whether a variable that an image sets is emptied: it would steer the GPU's hooks or reach a server of the host's,
+/// and the host has no value of its own for it.
+fn is_emptied(name: &str) -> bool {
+    let is_set = name == GPU_CHOICE || HOST_VARIABLES.iter().any(|(host, _)| *host == name);
+    let is_images = name == CUDA_VERSION || name.starts_with(REQUIREMENT_PREFIX);
+    is_hosts_variable(name) && !is_set && !is_images
 }
 
 /// The entries of a library path that are absolute, plain, and lead to no place of [`UNTRUSTED_ROOTS`].
@@ -127,23 +106,20 @@ mod tests {
     }
 
     #[test]
-    fn names_are_names() {
-        assert!(is_variable_name("_A1"));
-        for wrong in ["", "1A", "A-B", "A=B", "Ä"] {
-            assert!(!is_variable_name(wrong), "{wrong} was accepted");
+    fn what_the_host_sets_itself_no_renter_may_set() {
+        let names = HOST_VARIABLES.map(|(name, _)| name);
+        for name in names.into_iter().chain([GPU_CHOICE, LIBRARY_PATH]) {
+            assert!(is_hosts_variable(name), "{name}");
         }
     }
 
     #[test]
-    fn what_renters_really_set_is_theirs() {
-        for name in [
-            "PATH",
-            "PYTHONUNBUFFERED",
-            "NVIDIA_TF32_OVERRIDE",
-            "HF_TOKEN",
-            "LD_BIND_NOW",
-        ] {
-            assert!(!is_reserved(name), "{name} was refused");
+    fn of_an_image_only_the_needs_of_its_libraries_stay() {
+        for name in ["NVIDIA_GDS", "GLIBC_TUNABLES", "CUDA_MPS_PIPE_DIRECTORY"] {
+            assert!(is_emptied(name), "{name}");
+        }
+        for name in ["CUDA_VERSION", "NVIDIA_REQUIRE_CUDA", "PATH", "LD_PRELOAD"] {
+            assert!(!is_emptied(name), "{name}");
         }
     }
 }

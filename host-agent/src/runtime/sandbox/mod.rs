@@ -14,7 +14,8 @@ use std::collections::HashMap;
 
 use bollard::models::{
     ContainerCreateBody, DeviceRequest, HealthConfig, HostConfig, HostConfigCgroupnsModeEnum,
-    HostConfigLogConfig, ResourcesUlimits, RestartPolicy, RestartPolicyNameEnum,
+    HostConfigLogConfig, Mount, MountBindOptions, MountBindOptionsPropagationEnum, MountType,
+    ResourcesUlimits, RestartPolicy, RestartPolicyNameEnum,
 };
 use protocol::ids::{HostId, LeaseId};
 use protocol::lease::{Detail, Problem, ProblemKind, Stage};
@@ -37,6 +38,9 @@ pub const LABEL_EPOCH: &str = "feira.epoch";
 pub const LABEL_RUN: &str = "feira.run";
 /// Label with the bytes that the writable layer may have.
 pub const LABEL_DISK: &str = "feira.disk";
+
+/// Where a container finds what its host tells it: a folder with a file that appears, and that it cannot write.
+pub const NOTICES_PATH: &str = "/run/feira";
 
 /// Enough for package managers and an SSH server; no raw sockets, device nodes, tracing or mounts.
 const CAPABILITIES: [&str; 9] = [
@@ -209,6 +213,7 @@ fn host_config(
         shm_size: Some(signed(spec.shared_memory.0.min(spec.ram.0))),
         ulimits: Some(vec![open_files(engine), limit("core", 0, 0)]),
         readonly_rootfs: Some(false),
+        mounts: Some(vec![notices(spec)]),
         tmpfs: Some(paths::memory_file_systems(spec.ram, &image.config.volumes)?),
         storage_opt: engine.disk_quota.then(|| {
             HashMap::from([("size".to_owned(), writable_bytes(spec, image).0.to_string())])
@@ -225,6 +230,23 @@ fn host_config(
         init: Some(true),
         ..HostConfig::default()
     })
+}
+
+/// The one thing of this machine that a container sees. It is read only, nothing mounted later shows through, and
+/// where it comes from is the host's own choice.
+fn notices(spec: &ContainerSpec) -> Mount {
+    Mount {
+        typ: Some(MountType::BIND),
+        source: Some(spec.notices.display().to_string()),
+        target: Some(NOTICES_PATH.to_owned()),
+        read_only: Some(true),
+        bind_options: Some(MountBindOptions {
+            propagation: Some(MountBindOptionsPropagationEnum::RPRIVATE),
+            create_mountpoint: None,
+            ..MountBindOptions::default()
+        }),
+        ..Mount::default()
+    }
 }
 
 fn network_mode(spec: &ContainerSpec) -> String {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use protocol::lease::{Problem, ProblemKind, Stage};
 use protocol::units::Bytes;
 
-use super::problem;
+use super::{NOTICES_PATH, problem};
 
 const MEBIBYTE: u64 = 1 << 20;
 const GIBIBYTE: u64 = 1 << 30;
@@ -93,7 +93,8 @@ pub(super) fn memory_file_systems(
 }
 
 fn may_be_covered(path: &str) -> bool {
-    path != "/" && !KERNEL_ROOTS.iter().any(|root| is_within(path, root))
+    let mut roots = KERNEL_ROOTS.iter().chain([&NOTICES_PATH]);
+    path != "/" && !roots.any(|root| is_within(path, root))
 }
 
 /// A part of the lease's RAM, where it counts, and at most `most`.

@@ -12,7 +12,7 @@ use super::super::exec::Signal;
 use super::super::logs::LogRecord;
 use super::{
     Behaviour, Container, ContainerEvent, ContainerId, ContainerSpec, EngineFacts, Exit, RunState,
-    Step,
+    Step, Traffic,
 };
 
 const NOTICES_WAITING_MAX: usize = 1024;
@@ -102,6 +102,7 @@ impl Engine {
             run: spec.run,
             id: id.clone(),
             state: RunState::Created,
+            traffic: Traffic::default(),
         };
         self.with(|state| {
             state.disks.insert(spec.lease, spec.disk);
@@ -130,6 +131,7 @@ impl Engine {
                 return Some((host, since, false));
             }
             container.state = RunState::Running { since: now };
+            container.traffic = Traffic::default();
             *state.starts.entry(lease).or_default() += 1;
             Some((host, now, true))
         })?;
@@ -155,6 +157,7 @@ impl Engine {
                 finished,
             };
             container.state = RunState::Exited(exit);
+            container.traffic = Traffic::default();
             Some((*host, exit))
         });
         if let Some((host, exit)) = ended {
@@ -164,6 +167,21 @@ impl Engine {
             };
             self.tell(Notice::Event(host, ContainerEvent::Died { lease, exit }));
         }
+    }
+
+    pub(super) fn cross(&self, lease: LeaseId, uploaded: Bytes, downloaded: Bytes) {
+        self.with(|state| {
+            if let Some((_, container, _)) = state.containers.get_mut(&lease)
+                && matches!(container.state, RunState::Running { .. })
+            {
+                let Traffic {
+                    uploaded: up,
+                    downloaded: down,
+                } = &mut container.traffic;
+                up.0 = up.0.saturating_add(uploaded.0);
+                down.0 = down.0.saturating_add(downloaded.0);
+            }
+        });
     }
 
     pub(super) fn remove(&self, lease: LeaseId) {

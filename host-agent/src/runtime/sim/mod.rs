@@ -2,7 +2,8 @@
 //!
 //! It keeps containers as an engine does, across any number of agents: a test drops an agent at any step,
 //! starts another over the same [`SimRuntime`], and sees what that adopts. Each step can be told to be slow,
-//! to fail, or to stop for ever before or after it took effect ([`Behaviour`]).
+//! to fail, or to stop for ever before or after it took effect ([`Behaviour`]). Its programs hear SIGTERM and go
+//! on: one that ends for it is ended by the test.
 
 mod engine;
 mod exec;
@@ -25,7 +26,7 @@ use super::logs::{self, LogQuery, LogRecord, LogRecords, LogStream};
 use super::sandbox::{check_size, container_body, problem};
 use super::{
     Container, ContainerEvent, ContainerId, ContainerSpec, EngineFacts, EventWatch, Exit,
-    ImageConfig, PullProgress, PulledImage, RunState, Runtime, RuntimeError, StartedAt,
+    ImageConfig, PullProgress, PulledImage, RunState, Runtime, RuntimeError, StartedAt, Traffic,
 };
 use engine::{Engine, facts};
 
@@ -46,6 +47,8 @@ pub enum Step {
     Create,
     /// [`Runtime::start`].
     Start,
+    /// [`Runtime::terminate`].
+    Terminate,
     /// [`Runtime::stop`].
     Stop,
     /// [`Runtime::remove`].
@@ -118,6 +121,11 @@ impl SimRuntime {
     pub fn end(&self, lease: LeaseId, code: i32, out_of_memory: bool) {
         let finished = (self.now)();
         self.engine.end(lease, code, out_of_memory, finished);
+    }
+
+    /// So much crosses the network of a container that runs. It counts from zero with each start.
+    pub fn cross(&self, lease: LeaseId, uploaded: Bytes, downloaded: Bytes) {
+        self.engine.cross(lease, uploaded, downloaded);
     }
 
     /// Somebody else removes the container.
@@ -287,6 +295,12 @@ impl Runtime for SimRuntime {
         let since = self.engine.start(lease, (self.now)()).ok_or_else(missing)?;
         hang_if(hang).await;
         Ok(StartedAt(since))
+    }
+
+    async fn terminate(&self, lease: LeaseId) -> Result<(), RuntimeError> {
+        let hang = self.enter_call(Step::Terminate, Some(lease)).await?;
+        hang_if(hang).await;
+        Ok(())
     }
 
     async fn stop(&self, lease: LeaseId, _grace: Seconds) -> Result<(), RuntimeError> {
