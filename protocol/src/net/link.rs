@@ -32,7 +32,9 @@ const RESERVE_TIMEOUT: Duration = Duration::from_secs(15);
 /// A connection that lasted this long was a good one: the pauses start small again.
 const GOOD: Duration = Duration::from_secs(10);
 const PAUSE_MIN: Duration = Duration::from_millis(250);
-const PAUSE_MAX: Duration = Duration::from_secs(30);
+/// Jitter adds as much again at the most, so that a broker that is back is found within ten seconds. A thousand
+/// hosts then knock some 130 times a second at a door that is closed, which costs nobody anything.
+const PAUSE_MAX: Duration = Duration::from_secs(5);
 
 /// Whether a circuit is kept on the broker's relay, so that others can reach this node through it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -346,4 +348,26 @@ fn pauses() -> ExponentialBackoff {
         .with_jitter()
         .without_max_times()
         .build()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_broker_that_is_back_is_found_within_ten_seconds_however_long_it_was_away() {
+        let ours: Vec<Duration> = pauses().take(200).collect();
+        // 250 ms, 500 ms, 1 s, 2 s, 4 s, then 5 s, and each with up to as much again of jitter.
+        let least = [250, 500, 1000, 2000, 4000].map(Duration::from_millis);
+        for (pause, least) in ours.iter().zip(least) {
+            assert!((least..=least * 2).contains(pause), "{pause:?}");
+        }
+        for pause in ours.iter().skip(5) {
+            assert!((PAUSE_MAX..=PAUSE_MAX * 2).contains(pause), "{pause:?}");
+        }
+        assert_eq!(PAUSE_MAX * 2, Duration::from_secs(10));
+        // And two hosts that lost it at once do not come back at once.
+        let theirs: Vec<Duration> = pauses().take(200).collect();
+        assert_ne!(ours, theirs);
+    }
 }
