@@ -3,8 +3,8 @@
 //! Amounts of money read themselves (`protocol::units`).
 
 use protocol::bounded::Text;
-use protocol::job::Variable;
-use protocol::units::{BYTES_PER_GB, Bytes, Seconds};
+use protocol::job::{Variable, is_hosts_variable, is_variable_name};
+use protocol::units::{BYTES_PER_GB, Bytes, MicroUsd, PricePerHour, Seconds};
 
 /// Why a typed value is not taken.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -12,6 +12,12 @@ pub(crate) enum AmountError {
     /// Not a length of time.
     #[error("a time is a number with s, m, h or d, like 90s, 30m, 1h30m or 3d")]
     Duration,
+    /// Not a price.
+    #[error("a price is dollars an hour, more than 0 and at most 1000000, like 0.35")]
+    Price,
+    /// Not a number of CPUs.
+    #[error("a number of CPUs is more than 0 and at most 4096, to the thousandth, like 8 or 1.5")]
+    Cores,
     /// Not a size in gigabytes.
     #[error("a size is gigabytes, more than 0 and at most 1000000, like 60 or 0.5")]
     Gigabytes,
@@ -76,6 +82,42 @@ pub(crate) fn parse_gigabytes(text: &str) -> Result<Bytes, AmountError> {
     Ok(bytes)
 }
 
+/// `0.35`: dollars for an hour. A price of nothing is no price.
+pub(crate) fn parse_price(text: &str) -> Result<PricePerHour, AmountError> {
+    let amount: MicroUsd = text.parse().map_err(|_| AmountError::Price)?;
+    let price = PricePerHour(u64::try_from(amount.0).map_err(|_| AmountError::Price)?);
+    if price.0 == 0 || !price.is_sane() {
+        return Err(AmountError::Price);
+    }
+    Ok(price)
+}
+
+/// Most CPUs that can be typed.
+const CORES_MAX: u32 = 4096;
+
+/// `8`, `1.5`: CPUs, in thousandths.
+pub(crate) fn parse_cores(text: &str) -> Result<u32, AmountError> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
+    let is_digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    if !is_digits(whole) || !is_digits(fraction) || fraction.len() > 3 {
+        return Err(AmountError::Cores);
+    }
+    let whole: u32 = whole.parse().map_err(|_| AmountError::Cores)?;
+    let fraction: u32 = format!("{fraction:0<3}")
+        .parse()
+        .map_err(|_| AmountError::Cores)?;
+    let cores = whole.saturating_mul(1000).saturating_add(fraction);
+    if cores == 0 || cores > CORES_MAX * 1000 {
+        return Err(AmountError::Cores);
+    }
+    Ok(cores)
+}
+
+/// The same the other way.
+pub(crate) fn in_cores(millicores: u32) -> String {
+    shortened(&format!("{}.{:03}", millicores / 1000, millicores % 1000))
+}
+
 /// The same the other way: as few digits as say it exactly.
 pub(crate) fn in_gigabytes(size: Bytes) -> String {
     let text = format!("{}.{:09}", size.gb(), size.0 % BYTES_PER_GB);
@@ -92,39 +134,14 @@ pub(crate) fn shortened(value: &str) -> String {
     shorter.to_owned()
 }
 
-/// Variables that are the host's: they steer how a GPU gets into a container, or what is loaded into every
-/// program there. Hosts refuse an order with one of them; it is said before anything is signed.
-const HOST_VARIABLES: [&str; 18] = [
-    "NVIDIA_VISIBLE_DEVICES",
-    "NVIDIA_DRIVER_CAPABILITIES",
-    "NVIDIA_MIG_CONFIG_DEVICES",
-    "NVIDIA_MIG_MONITOR_DEVICES",
-    "NVIDIA_IMEX_CHANNELS",
-    "NVIDIA_DISABLE_REQUIRE",
-    "NVIDIA_GDS",
-    "NVIDIA_MOFED",
-    "NVIDIA_GDRCOPY",
-    "NVIDIA_NVSWITCH",
-    "LD_PRELOAD",
-    "LD_AUDIT",
-    "LD_LIBRARY_PATH",
-    "GLIBC_TUNABLES",
-    "GCONV_PATH",
-    "CUDA_VERSION",
-    "CUDA_MPS_PIPE_DIRECTORY",
-    "CUDA_MPS_LOG_DIRECTORY",
-];
-const HOST_VARIABLES_PREFIX: &str = "NVIDIA_REQUIRE_";
-
 /// `NAME=value`.
 pub(crate) fn parse_variable(text: &str) -> Result<Variable, AmountError> {
     let (name, value) = text.split_once('=').ok_or(AmountError::Variable)?;
-    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    let begins_well = name.chars().next().is_some_and(|c| !c.is_ascii_digit());
-    if !begins_well || !name.chars().all(is_name) {
+    if !is_variable_name(name) {
         return Err(AmountError::Variable);
     }
-    if HOST_VARIABLES.contains(&name) || name.starts_with(HOST_VARIABLES_PREFIX) {
+    // Hosts refuse an order with one of them; it is said before anything is signed.
+    if is_hosts_variable(name) {
         return Err(AmountError::HostVariable);
     }
     Ok(Variable {
@@ -194,6 +211,29 @@ mod tests {
             );
         }
         assert_eq!(in_gigabytes(Bytes::from_gb(100)), "100");
+    }
+
+    #[test]
+    fn prices_are_more_than_nothing_and_finite() {
+        assert_eq!(parse_price("0.22"), Ok(PricePerHour(220_000)));
+        assert_eq!(parse_price("1000000"), Ok(PricePerHour(1_000_000_000_000)));
+        for wrong in [
+            "", "0", "0.0", "-1", "NaN", "inf", "1e9", "1000000.000001", "0.0000001", "$-1",
+            "99999999999999999999",
+        ] {
+            assert_eq!(parse_price(wrong), Err(AmountError::Price), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn cpus_are_counted_in_thousandths() {
+        for (text, millicores) in [("8", 8000), ("1.5", 1500), ("0.125", 125), ("4096", 4_096_000)] {
+            assert_eq!(parse_cores(text), Ok(millicores), "{text}");
+            assert_eq!(in_cores(millicores), text);
+        }
+        for wrong in ["", "0", "0.0", "-1", "1.0001", "4096.001", "4097", "x", "99999999999"] {
+            assert_eq!(parse_cores(wrong), Err(AmountError::Cores), "{wrong}");
+        }
     }
 
     #[test]

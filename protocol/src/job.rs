@@ -78,6 +78,44 @@ pub struct Variable {
     pub value: Text<4096>,
 }
 
+/// Variables that are the host's alone: they steer the hooks that put a GPU into a container and run as the host's
+/// root, or what is loaded into every program there. An order with one of them is refused.
+pub const HOST_VARIABLES: [&str; 18] = [
+    "NVIDIA_VISIBLE_DEVICES",
+    "NVIDIA_DRIVER_CAPABILITIES",
+    "NVIDIA_MIG_CONFIG_DEVICES",
+    "NVIDIA_MIG_MONITOR_DEVICES",
+    "NVIDIA_IMEX_CHANNELS",
+    "NVIDIA_DISABLE_REQUIRE",
+    "NVIDIA_GDS",
+    "NVIDIA_MOFED",
+    "NVIDIA_GDRCOPY",
+    "NVIDIA_NVSWITCH",
+    "LD_PRELOAD",
+    "LD_AUDIT",
+    "LD_LIBRARY_PATH",
+    "GLIBC_TUNABLES",
+    "GCONV_PATH",
+    "CUDA_VERSION",
+    "CUDA_MPS_PIPE_DIRECTORY",
+    "CUDA_MPS_LOG_DIRECTORY",
+];
+/// What the names of more of them begin with: what an image's GPU libraries need of a driver.
+pub const REQUIREMENT_PREFIX: &str = "NVIDIA_REQUIRE_";
+
+/// Whether only the host may set this variable.
+#[must_use]
+pub fn is_hosts_variable(name: &str) -> bool {
+    HOST_VARIABLES.contains(&name) || name.starts_with(REQUIREMENT_PREFIX)
+}
+
+/// Whether a variable may have this name: letters, digits and `_`, not beginning with a digit.
+#[must_use]
+pub fn is_variable_name(name: &str) -> bool {
+    let is_inner = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    name.chars().all(is_inner) && name.chars().next().is_some_and(|c| !c.is_ascii_digit())
+}
+
 /// What to run. There is no field for anything that could weaken the sandbox.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Job {
@@ -89,4 +127,37 @@ pub struct Job {
     pub command: Option<List<Text<4096>, 64>>,
     /// Variables beside the image's own.
     pub environment: List<Variable, 64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_names() {
+        assert!(is_variable_name("_A1"));
+        for wrong in ["", "1A", "A-B", "A=B", "A B", "Ä"] {
+            assert!(!is_variable_name(wrong), "{wrong} was accepted");
+        }
+    }
+
+    #[test]
+    fn what_renters_really_set_is_theirs() {
+        for name in [
+            "PATH",
+            "PYTHONUNBUFFERED",
+            "NVIDIA_TF32_OVERRIDE",
+            "HF_TOKEN",
+            "LD_BIND_NOW",
+        ] {
+            assert!(!is_hosts_variable(name), "{name} was refused");
+        }
+        for name in [
+            "LD_PRELOAD",
+            "NVIDIA_VISIBLE_DEVICES",
+            "NVIDIA_REQUIRE_CUDA",
+        ] {
+            assert!(is_hosts_variable(name), "{name} was let through");
+        }
+    }
 }
