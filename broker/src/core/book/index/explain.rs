@@ -1,0 +1,214 @@
+//! Why nothing matched: what each test costs alone, and the row that fails the fewest.
+//!
+//! How many tests a row fails is counted for 64 rows at once, in bits. Must not change anything.
+
+use super::narrow::{Asked, Masks, Narrowed};
+use super::shelf::{GROUPS_MAX, Shelf};
+use super::slices::{self, NONE};
+use super::shelf::Home;
+use super::{Index, Query, Rows, Slot, Stack, at};
+use std::cmp::Ordering;
+
+/// What one test does.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Cost {
+    /// Shown rows that fail the test.
+    pub fail: usize,
+    /// Shown rows that fail no other test, so that they would match without it.
+    pub fail_alone: usize,
+    /// The lowest price with storage among those.
+    pub cheapest: Option<i64>,
+}
+
+/// What each test of a query does, and which row comes nearest.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Explained {
+    /// For each test, in the query's order.
+    pub tests: Vec<Cost>,
+    /// The shown row that fails the fewest tests; of several, the first by price with storage, tie and
+    /// [`Rows::compare`].
+    pub nearest: Option<Slot>,
+}
+
+/// Bits of a count of failed tests, and so one more than the tests it can count, in bits.
+const COUNT_BITS: usize = 7;
+
+/// How far a row is from matching: tests that it fails, price with storage, tie.
+type Distance = (usize, i64, u64);
+
+/// The nearest row so far.
+#[derive(Debug, Clone, Copy)]
+struct Nearest {
+    distance: Distance,
+    slot: Slot,
+}
+
+/// What is found so far, and room to work in.
+struct Found {
+    costs: Vec<Cost>,
+    nearest: Option<Nearest>,
+    narrowed: Narrowed,
+    /// For each test the rows of the shelf at hand that fail it.
+    failing: Vec<Masks>,
+}
+
+impl Index {
+    /// Looks at all shown rows for what keeps them from matching.
+    #[must_use]
+    pub fn explain(&self, query: &Query, rows: &impl Rows) -> Explained {
+        let asked = self.asked(query, rows);
+        let mut found = Found {
+            costs: vec![Cost::default(); query.tests.len()],
+            nearest: None,
+            narrowed: Narrowed::new(),
+            failing: vec![[NONE; GROUPS_MAX]; query.tests.len()],
+        };
+        // Those that may match first: the nearest is soon found, and most others are known to be farther.
+        let fails = |home: &Home| home.map_or(0, |home| asked.fails_of_home(home));
+        let mut stacks: Vec<(usize, &Stack)> = self
+            .homes
+            .iter()
+            .map(|(home, stack)| (fails(home), stack))
+            .collect();
+        stacks.sort_by_key(|(fails, _)| *fails);
+        for (fails, stack) in stacks {
+            for (_, number) in stack {
+                if let Some(shelf) = self.shelves.get(at(*number)) {
+                    asked.explain(shelf, fails, &mut found);
+                }
+            }
+        }
+        Explained {
+            tests: found.costs,
+            nearest: found.nearest.map(|nearest| nearest.slot),
+        }
+    }
+}
+
+impl<R: Rows> Asked<'_, R> {
+    /// Adds what the tests do on a shelf whose rows all fail `fails` of those about their home.
+    fn explain(&self, shelf: &Shelf, fails: usize, found: &mut Found) {
+        let groups = shelf.shown().len();
+        for (test, cost) in found.costs.iter_mut().enumerate() {
+            self.narrow_to(shelf, test, &mut found.narrowed);
+            let Some(failing) = found.failing.get_mut(test) else {
+                continue;
+            };
+            set_failing(shelf, &found.narrowed, failing);
+            cost.fail += slices::count(failing.get(..groups).unwrap_or_default());
+        }
+        let is_far = |nearest: Nearest| nearest.distance.0 < fails;
+        if fails > 1 && found.nearest.is_some_and(is_far) {
+            return;
+        }
+        let counts = counted(&found.failing, groups);
+        let least = self.storage_bounds(shelf).0;
+        let least = least.saturating_add(shelf.bounds(self.layout.price).0);
+        for (cost, failing) in found.costs.iter_mut().zip(&found.failing) {
+            let alone = alone(&counts, failing);
+            let alone = alone.get(..groups).unwrap_or_default();
+            let fail_alone = slices::count(alone);
+            cost.fail_alone += fail_alone;
+            if fail_alone > 0 && cost.cheapest.is_none_or(|cheapest| least < cheapest) {
+                slices::for_each(alone, |row| {
+                    let total = self.total(shelf, row);
+                    cost.cheapest = Some(cost.cheapest.map_or(total, |known| known.min(total)));
+                });
+            }
+        }
+        self.approach(shelf, &counts, least, &mut found.nearest);
+    }
+
+    /// Takes the nearest row of a shelf, if it is nearer than the one that is known.
+    fn approach(
+        &self,
+        shelf: &Shelf,
+        counts: &[Masks; COUNT_BITS],
+        least: i64,
+        nearest: &mut Option<Nearest>,
+    ) {
+        let Some((fails, rows)) = fewest(shelf, counts) else {
+            return;
+        };
+        if nearest.is_some_and(|nearest| (fails, least, 0) > nearest.distance) {
+            return;
+        }
+        slices::for_each(&rows, |row| {
+            let found = Nearest {
+                distance: (fails, self.total(shelf, row), shelf.tie(row)),
+                slot: shelf.slot(row),
+            };
+            let is_nearer = nearest.is_none_or(|known| {
+                let order = found.distance.cmp(&known.distance);
+                order.then_with(|| self.rows.compare(found.slot, known.slot)) == Ordering::Less
+            });
+            if is_nearer {
+                *nearest = Some(found);
+            }
+        });
+    }
+}
+
+fn set_failing(shelf: &Shelf, meeting: &Narrowed, failing: &mut Masks) {
+    failing.fill(NONE);
+    let words = shelf.shown().iter().flatten().zip(meeting.rows().iter().flatten());
+    for (failing, (shown, meeting)) in failing.iter_mut().flatten().zip(words) {
+        *failing = shown & !meeting;
+    }
+}
+
+/// How many tests each row fails: the bits of the number, the lowest first.
+fn counted(failing: &[Masks], groups: usize) -> [Masks; COUNT_BITS] {
+    let mut counts = [[NONE; GROUPS_MAX]; COUNT_BITS];
+    // After n tests a count has no more bits than n has.
+    for (index, failing) in failing.iter().enumerate() {
+        let bits = usize::try_from((index + 1).ilog2() + 1).unwrap_or(COUNT_BITS);
+        let mut carries = *failing;
+        for count in counts.iter_mut().take(bits) {
+            let pairs = count.iter_mut().zip(carries.iter_mut()).take(groups);
+            for (count, carries) in pairs {
+                for (count, carry) in count.iter_mut().zip(carries) {
+                    (*count, *carry) = (*count ^ *carry, *count & *carry);
+                }
+            }
+        }
+    }
+    counts
+}
+
+/// The failing rows that fail one test only.
+fn alone(counts: &[Masks; COUNT_BITS], failing: &Masks) -> Masks {
+    let mut alone = *failing;
+    for count in counts.iter().skip(1) {
+        for (alone, count) in alone.iter_mut().flatten().zip(count.iter().flatten()) {
+            *alone &= !count;
+        }
+    }
+    alone
+}
+
+/// The fewest tests that a shown row fails, and the rows that fail so few.
+fn fewest(shelf: &Shelf, counts: &[Masks; COUNT_BITS]) -> Option<(usize, Masks)> {
+    let mut rows = [NONE; GROUPS_MAX];
+    for (rows, shown) in rows.iter_mut().zip(shelf.shown()) {
+        *rows = *shown;
+    }
+    if slices::count(&rows) == 0 {
+        return None;
+    }
+    let mut fails = 0;
+    for (bit, count) in counts.iter().enumerate().rev() {
+        let mut fewer = rows;
+        let mut any = 0;
+        for (fewer, count) in fewer.iter_mut().flatten().zip(count.iter().flatten()) {
+            *fewer &= !count;
+            any |= *fewer;
+        }
+        if any == 0 {
+            fails |= 1 << bit;
+        } else {
+            rows = fewer;
+        }
+    }
+    Some((fails, rows))
+}

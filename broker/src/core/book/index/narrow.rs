@@ -1,0 +1,241 @@
+//! Which rows of one shelf meet a query's tests: by levels first, and row by row where these cannot decide.
+//!
+//! Two sets of rows are narrowed together, those that meet all tests for sure and those that may. Must not know
+//! what is done with the rows.
+
+use super::scale::{Levels, Range, UNKNOWN};
+use super::shelf::{GROUPS_MAX, Shelf};
+use super::slices::{self, Group, NONE, Slices};
+use super::{Layout, Query, Rows, Subject, Test};
+
+/// A bit for each row of a shelf.
+pub(super) type Masks = [Group; GROUPS_MAX];
+
+/// A query, and who to ask what the index does not hold.
+pub(super) struct Asked<'a, R> {
+    pub(super) layout: &'a Layout,
+    pub(super) query: &'a Query,
+    pub(super) rows: &'a R,
+}
+
+/// The rows of a shelf that are left: used again for each, since it is large.
+#[derive(Debug)]
+pub(super) struct Narrowed {
+    possible: Masks,
+    /// Those for sure; of no meaning while they are the same as the possible ones.
+    sure: Masks,
+    is_certain: bool,
+    groups: usize,
+}
+
+/// The levels that a range has for sure, and those that it may have.
+#[derive(Debug, Clone, Copy)]
+struct Within {
+    sure: Option<Levels>,
+    possible: Option<Levels>,
+}
+
+impl<R: Rows> Asked<'_, R> {
+    /// Narrows to the shown rows of a shelf that meet all tests, those about its home aside; says whether there
+    /// may be any.
+    pub(super) fn narrow(&self, shelf: &Shelf, narrowed: &mut Narrowed) -> bool {
+        narrowed.begin(shelf);
+        let mut open: u64 = 0;
+        for (index, test) in self.query.tests.iter().enumerate() {
+            if shelf.home().is_some() && self.is_of_home(test) {
+                continue;
+            }
+            if self.keep(shelf, test, narrowed) {
+                open |= 1 << index.min(63);
+            }
+            if narrowed.rows().iter().flatten().all(|word| *word == 0) {
+                return false;
+            }
+        }
+        self.decide(shelf, narrowed, open);
+        true
+    }
+
+    /// Narrows to the shown rows of a shelf that meet the test at `index`.
+    pub(super) fn narrow_to(&self, shelf: &Shelf, index: usize, narrowed: &mut Narrowed) {
+        narrowed.begin(shelf);
+        let test = self.query.tests.get(index);
+        let is_open = test.is_some_and(|test| self.keep(shelf, test, narrowed));
+        self.decide(shelf, narrowed, u64::from(is_open) << index.min(63));
+    }
+
+    /// How many of the tests about a row's home all rows of this one fail.
+    pub(super) fn fails_of_home(&self, (model, count): (i64, i64)) -> usize {
+        let fails = |test: &&Test| {
+            let value = match test.subject {
+                Subject::Column(column) if column == self.layout.model => model,
+                Subject::Column(column) if column == self.layout.count => count,
+                Subject::Column(_) | Subject::Total | Subject::Outside => return false,
+            };
+            !has(&test.ranges, value)
+        };
+        self.query.tests.iter().filter(fails).count()
+    }
+
+    /// The price of an hour with storage.
+    pub(super) fn total(&self, shelf: &Shelf, row: usize) -> i64 {
+        let storage = shelf.value(self.layout.storage, row);
+        let price = shelf.value(self.layout.price, row);
+        price.saturating_add(self.rows.storage_cost(storage))
+    }
+
+    /// The least and the most that storage costs on a shelf.
+    pub(super) fn storage_bounds(&self, shelf: &Shelf) -> (i64, i64) {
+        let (lowest, highest) = shelf.bounds(self.layout.storage);
+        (self.rows.storage_cost(lowest), self.rows.storage_cost(highest))
+    }
+
+    fn is_of_home(&self, test: &Test) -> bool {
+        let Layout { model, count, .. } = *self.layout;
+        matches!(test.subject, Subject::Column(column) if column == model || column == count)
+    }
+
+    /// Keeps the rows that may meet a test; says whether some of them may not.
+    fn keep(&self, shelf: &Shelf, test: &Test, narrowed: &mut Narrowed) -> bool {
+        let (column, least, most) = match test.subject {
+            Subject::Column(column) => (column, 0, 0),
+            Subject::Total => {
+                let (least, most) = self.storage_bounds(shelf);
+                (self.layout.price, least, most)
+            }
+            Subject::Outside => {
+                narrowed.doubt_all();
+                return true;
+            }
+        };
+        let Some(column) = shelf.column(column) else {
+            narrowed.possible.fill(NONE);
+            return false;
+        };
+        let within = |range: &Range| Within {
+            sure: column.scale.sure(shifted(*range, least, most)),
+            possible: column.scale.possible(shifted(*range, most, least)),
+        };
+        match &*test.ranges {
+            [range] => narrowed.keep(&column.slices, &[within(range)]),
+            ranges => {
+                let all: Vec<Within> = ranges.iter().map(within).collect();
+                narrowed.keep(&column.slices, &all)
+            }
+        }
+    }
+
+    /// Drops the rows that fail a test of those whose bit is in `open`.
+    fn decide(&self, shelf: &Shelf, narrowed: &mut Narrowed, open: u64) {
+        if narrowed.is_certain {
+            return;
+        }
+        let mut doubtful = narrowed.possible;
+        let words = doubtful.iter_mut().flatten();
+        for (doubtful, sure) in words.zip(narrowed.sure.iter().flatten()) {
+            *doubtful &= !sure;
+        }
+        let doubtful = doubtful.get(..narrowed.groups).unwrap_or_default();
+        slices::for_each(doubtful, |row| {
+            let mut tests = self.query.tests.iter().enumerate();
+            let meets = tests.all(|(index, test)| {
+                open >> index.min(63) & 1 == 0 || self.holds(shelf, index, test, row)
+            });
+            if !meets {
+                slices::set(&mut narrowed.possible, row, false);
+            }
+        });
+    }
+
+    fn holds(&self, shelf: &Shelf, index: usize, test: &Test, row: usize) -> bool {
+        match test.subject {
+            Subject::Column(column) => has(&test.ranges, shelf.value(column, row)),
+            Subject::Total => has(&test.ranges, self.total(shelf, row)),
+            Subject::Outside => self.rows.holds(index, shelf.slot(row)),
+        }
+    }
+}
+
+impl Narrowed {
+    pub(super) const fn new() -> Self {
+        Self {
+            possible: [NONE; GROUPS_MAX],
+            sure: [NONE; GROUPS_MAX],
+            is_certain: true,
+            groups: 0,
+        }
+    }
+
+    /// The rows that are left.
+    pub(super) fn rows(&self) -> &[Group] {
+        self.possible.get(..self.groups).unwrap_or_default()
+    }
+
+    fn begin(&mut self, shelf: &Shelf) {
+        self.groups = shelf.shown().len();
+        self.is_certain = true;
+        for (possible, shown) in self.possible.iter_mut().zip(shelf.shown()) {
+            *possible = *shown;
+        }
+    }
+
+    /// No row is sure any more.
+    fn doubt_all(&mut self) {
+        self.is_certain = false;
+        self.sure.fill(NONE);
+    }
+
+    /// Keeps the rows whose levels are within one of the ranges; says whether some may be outside.
+    fn keep(&mut self, slices: &Slices, ranges: &[Within]) -> bool {
+        let is_open = ranges.iter().any(|range| range.sure != range.possible);
+        if is_open && self.is_certain {
+            self.sure = self.possible;
+            self.is_certain = false;
+        }
+        let possible = self.possible.get_mut(..self.groups).unwrap_or_default();
+        keep_within(slices, ranges, |range| range.possible, possible);
+        if !self.is_certain {
+            let sure = self.sure.get_mut(..self.groups).unwrap_or_default();
+            keep_within(slices, ranges, |range| range.sure, sure);
+        }
+        is_open
+    }
+}
+
+fn keep_within(
+    slices: &Slices,
+    ranges: &[Within],
+    which: impl Fn(&Within) -> Option<Levels>,
+    rows: &mut [Group],
+) {
+    match ranges {
+        [range] => match which(range) {
+            Some(levels) => slices.keep_within(levels, rows),
+            None => rows.fill(NONE),
+        },
+        ranges => {
+            let mut any = [NONE; GROUPS_MAX];
+            let any = any.get_mut(..rows.len()).unwrap_or_default();
+            for levels in ranges.iter().filter_map(which) {
+                slices.add_within(levels, any);
+            }
+            for (rows, any) in rows.iter_mut().flatten().zip(any.iter().flatten()) {
+                *rows &= any;
+            }
+        }
+    }
+}
+
+/// A range of totals as one of prices, where at least `low` of its lower and `high` of its higher end is storage.
+fn shifted((first, last): Range, low: i64, high: i64) -> Range {
+    (
+        first.saturating_sub(low).max(UNKNOWN + 1),
+        last.saturating_sub(high),
+    )
+}
+
+fn has(ranges: &[Range], value: i64) -> bool {
+    ranges
+        .iter()
+        .any(|(first, last)| (*first..=*last).contains(&value))
+}

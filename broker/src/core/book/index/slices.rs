@@ -1,0 +1,243 @@
+//! The levels of a column's rows, bit by bit: one slice of 256 rows holds the same bit of each.
+//!
+//! "At least level k" then takes one word operation for 64 rows and each bit of k, whatever k is. Must not know
+//! what a level means.
+
+/// Words of 64 rows that are worked on together.
+const LANES: usize = 4;
+
+/// A bit of 256 rows in a row.
+pub(super) type Group = [u64; LANES];
+
+/// Rows of a group.
+pub(super) const GROUP_ROWS: usize = 64 * LANES;
+
+/// No row of a group, and all of them.
+pub(super) const NONE: Group = [0; LANES];
+const ALL: Group = [u64::MAX; LANES];
+
+/// Where a row's bit is: its group, the lane in it, and the bit alone.
+pub(super) const fn place(row: usize) -> (usize, usize, u64) {
+    let (group, rest) = (row / GROUP_ROWS, row % GROUP_ROWS);
+    (group, rest / 64, 1 << (rest % 64))
+}
+
+/// Sets or clears a row's bit.
+pub(super) fn set(masks: &mut [Group], row: usize, is_set: bool) {
+    let (group, lane, bit) = place(row);
+    if let Some(word) = masks.get_mut(group).and_then(|group| group.get_mut(lane)) {
+        *word = if is_set { *word | bit } else { *word & !bit };
+    }
+}
+
+/// Whether a row's bit is set.
+pub(super) fn has(masks: &[Group], row: usize) -> bool {
+    let (group, lane, bit) = place(row);
+    let word = masks.get(group).and_then(|group| group.get(lane));
+    word.is_some_and(|word| word & bit != 0)
+}
+
+/// How many bits are set.
+pub(super) fn count(masks: &[Group]) -> usize {
+    let ones: u32 = masks.iter().flatten().map(|word| word.count_ones()).sum();
+    usize::try_from(ones).unwrap_or(usize::MAX)
+}
+
+/// Calls `each` with every row whose bit is set, lowest first.
+pub(super) fn for_each(masks: &[Group], mut each: impl FnMut(usize)) {
+    for (index, word) in masks.iter().flatten().enumerate() {
+        let mut left = *word;
+        while left != 0 {
+            each(index * 64 + usize::try_from(left.trailing_zeros()).unwrap_or(0));
+            left &= left - 1;
+        }
+    }
+}
+
+/// The levels of rows.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Slices {
+    /// Bits of a level.
+    bits: usize,
+    /// For each group of rows its slices, the lowest bit first.
+    slices: Vec<Group>,
+}
+
+impl Slices {
+    /// Levels of `bits` bits, room for `rows` rows of level 0.
+    pub(super) fn new(bits: usize, rows: usize) -> Self {
+        Self {
+            bits,
+            slices: vec![NONE; bits * rows.div_ceil(GROUP_ROWS)],
+        }
+    }
+
+    /// Makes room for `rows` rows.
+    pub(super) fn grow(&mut self, rows: usize) {
+        let wanted = self.bits * rows.div_ceil(GROUP_ROWS);
+        if wanted > self.slices.len() {
+            self.slices.reserve_exact(wanted - self.slices.len());
+            self.slices.resize(wanted, NONE);
+        }
+    }
+
+    /// Writes a row's level.
+    pub(super) fn set(&mut self, row: usize, level: usize) {
+        let (group, lane, bit) = place(row);
+        let slices = self.slices.iter_mut().skip(group * self.bits);
+        for (index, slice) in slices.take(self.bits).enumerate() {
+            if let Some(word) = slice.get_mut(lane) {
+                *word = if level >> index & 1 == 1 {
+                    *word | bit
+                } else {
+                    *word & !bit
+                };
+            }
+        }
+    }
+
+    /// A row's level.
+    pub(super) fn get(&self, row: usize) -> usize {
+        let (group, lane, bit) = place(row);
+        let slices = self.slices.iter().skip(group * self.bits);
+        slices
+            .take(self.bits)
+            .enumerate()
+            .fold(0, |level, (index, slice)| {
+                let is_set = slice.get(lane).is_some_and(|word| word & bit != 0);
+                level | usize::from(is_set) << index
+            })
+    }
+
+    /// Adds to `rows` those whose level is from `first` to `last`.
+    pub(super) fn add_within(&self, (first, last): (usize, usize), rows: &mut [Group]) {
+        self.with_each(first, last, rows, |rows, within| {
+            for (rows, within) in rows.iter_mut().zip(within) {
+                *rows |= within;
+            }
+        });
+    }
+
+    /// Keeps of `rows` those whose level is from `first` to `last`.
+    pub(super) fn keep_within(&self, (first, last): (usize, usize), rows: &mut [Group]) {
+        self.with_each(first, last, rows, |rows, within| {
+            for (rows, within) in rows.iter_mut().zip(within) {
+                *rows &= within;
+            }
+        });
+    }
+
+    fn with_each(
+        &self,
+        first: usize,
+        last: usize,
+        rows: &mut [Group],
+        apply: impl Fn(&mut Group, Group),
+    ) {
+        if self.bits == 0 {
+            let within = if first == 0 { ALL } else { NONE };
+            return rows.iter_mut().for_each(|rows| apply(rows, within));
+        }
+        let highest = (1 << self.bits) - 1;
+        let pairs = rows.iter_mut().zip(self.slices.chunks_exact(self.bits));
+        match (first > 0, last < highest) {
+            (false, false) => pairs.for_each(|(rows, _)| apply(rows, ALL)),
+            (true, false) => pairs.for_each(|(rows, slices)| apply(rows, at_least(slices, first))),
+            (false, true) => {
+                pairs.for_each(|(rows, slices)| apply(rows, not(at_least(slices, last + 1))));
+            }
+            (true, true) => pairs.for_each(|(rows, slices)| {
+                let (low, high) = (at_least(slices, first), at_least(slices, last + 1));
+                apply(rows, without(low, high));
+            }),
+        }
+    }
+
+    /// Bytes that it takes beside its own.
+    pub(super) const fn bytes(&self) -> usize {
+        self.slices.capacity() * size_of::<Group>()
+    }
+}
+
+/// The rows of a group whose level is at least `level`. From the lowest bit up: where the level has a one, a row
+/// needs a one and the rest met; where it has a nought, a one is enough.
+fn at_least(slices: &[Group], level: usize) -> Group {
+    let mut met = ALL;
+    for (index, slice) in slices.iter().enumerate() {
+        if level >> index & 1 == 1 {
+            for (met, word) in met.iter_mut().zip(slice) {
+                *met &= word;
+            }
+        } else {
+            for (met, word) in met.iter_mut().zip(slice) {
+                *met |= word;
+            }
+        }
+    }
+    met
+}
+
+fn not(group: Group) -> Group {
+    group.map(|word| !word)
+}
+
+fn without(mut left: Group, right: Group) -> Group {
+    for (left, right) in left.iter_mut().zip(right) {
+        *left &= !right;
+    }
+    left
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_of_levels_are_those_of_each_row() {
+        let level_of = |row: usize| row * 7 % 13;
+        let mut slices = Slices::new(4, 300);
+        slices.grow(700);
+        for row in 0..700 {
+            slices.set(row, 15);
+            slices.set(row, level_of(row));
+        }
+        for first in 0..16 {
+            for last in first..16 {
+                let mut rows = vec![ALL; 3];
+                slices.keep_within((first, last), &mut rows);
+                let mut added = vec![NONE; 3];
+                slices.add_within((first, last), &mut added);
+                assert_eq!(rows, added);
+                for row in 0..700 {
+                    assert_eq!(slices.get(row), level_of(row));
+                    let wanted = (first..=last).contains(&level_of(row));
+                    assert_eq!(has(&rows, row), wanted, "{row} in {first}..={last}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_column_of_one_value_takes_no_bits() {
+        let slices = Slices::new(0, 300);
+        assert_eq!(slices.bytes(), 0);
+        let mut rows = vec![ALL; 2];
+        slices.keep_within((0, 0), &mut rows);
+        assert_eq!(count(&rows), 512);
+        assert_eq!(slices.get(299), 0);
+    }
+
+    #[test]
+    fn bits_are_set_found_and_counted() {
+        let mut masks = vec![NONE; 2];
+        for row in [0, 63, 64, 255, 256, 511] {
+            set(&mut masks, row, true);
+        }
+        set(&mut masks, 64, false);
+        let mut rows = Vec::new();
+        for_each(&masks, |row| rows.push(row));
+        assert_eq!(rows, [0, 63, 255, 256, 511]);
+        assert_eq!(count(&masks), 5);
+        assert!(has(&masks, 255) && !has(&masks, 64) && !has(&masks, 9999));
+    }
+}
