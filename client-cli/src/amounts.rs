@@ -218,7 +218,16 @@ mod tests {
         assert_eq!(parse_price("0.22"), Ok(PricePerHour(220_000)));
         assert_eq!(parse_price("1000000"), Ok(PricePerHour(1_000_000_000_000)));
         for wrong in [
-            "", "0", "0.0", "-1", "NaN", "inf", "1e9", "1000000.000001", "0.0000001", "$-1",
+            "",
+            "0",
+            "0.0",
+            "-1",
+            "NaN",
+            "inf",
+            "1e9",
+            "1000000.000001",
+            "0.0000001",
+            "$-1",
             "99999999999999999999",
         ] {
             assert_eq!(parse_price(wrong), Err(AmountError::Price), "{wrong}");
@@ -227,11 +236,26 @@ mod tests {
 
     #[test]
     fn cpus_are_counted_in_thousandths() {
-        for (text, millicores) in [("8", 8000), ("1.5", 1500), ("0.125", 125), ("4096", 4_096_000)] {
+        for (text, millicores) in [
+            ("8", 8000),
+            ("1.5", 1500),
+            ("0.125", 125),
+            ("4096", 4_096_000),
+        ] {
             assert_eq!(parse_cores(text), Ok(millicores), "{text}");
             assert_eq!(in_cores(millicores), text);
         }
-        for wrong in ["", "0", "0.0", "-1", "1.0001", "4096.001", "4097", "x", "99999999999"] {
+        for wrong in [
+            "",
+            "0",
+            "0.0",
+            "-1",
+            "1.0001",
+            "4096.001",
+            "4097",
+            "x",
+            "99999999999",
+        ] {
             assert_eq!(parse_cores(wrong), Err(AmountError::Cores), "{wrong}");
         }
     }

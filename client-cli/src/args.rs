@@ -4,11 +4,12 @@ mod lease;
 mod rent;
 
 pub(crate) use lease::{
-    EndArgs, ExecArgs, LogsArgs, LsArgs, NameArgs, ResumeArgs, ShellArgs, StopArgs, WaitArgs,
-    WaitFor,
+    ConvertArgs, ConvertTo, EndArgs, ExecArgs, LogsArgs, LsArgs, NameArgs, ResumeArgs, ShellArgs,
+    StopArgs, WaitArgs, WaitFor,
 };
-pub(crate) use rent::RentArgs;
+pub(crate) use rent::{BidArgs, BidCommand, BidSetArgs, RentArgs, WorkArgs};
 
+use crate::commands::estimate::EstimateArgs;
 use crate::commands::search::SearchArgs;
 use crate::printer::Format;
 use protocol::units::MicroUsd;
@@ -19,6 +20,7 @@ Examples:
   feira init --broker /ip4/203.0.113.7/tcp/7700/p2p/12D3KooW…
   feira search 'gpu_name=RTX_4090 num_gpus>=2 dph<0.50'
   feira rent --gpu rtx4090 --max-price 0.40 --budget 5 --image pytorch/pytorch:2.9.0
+  feira bid --gpu rtx4090 --max-price 0.22 --for 8h --budget 5 --image pytorch/pytorch:2.9.0
   feira shell brave-otter
   feira end brave-otter
 
@@ -101,8 +103,14 @@ pub(crate) enum Command {
     Init(InitArgs),
     /// Find offers
     Search(SearchArgs),
+    /// Show what a job costs until it is done, on each offer
+    Estimate(EstimateArgs),
     /// Rent an offer and run an image on it
     Rent(Box<RentArgs>),
+    /// Bid for an interruptible lease, or change a bid
+    Bid(Box<BidArgs>),
+    /// Make a lease one of another kind: on demand, interruptible, or reserved
+    Convert(ConvertArgs),
     /// List your leases
     #[command(visible_alias = "list")]
     Ls(LsArgs),
@@ -125,7 +133,7 @@ pub(crate) enum Command {
     Balance(BalanceArgs),
     /// Show or verify what a lease cost, signed by the broker
     Receipt(ReceiptArgs),
-    /// Wait until a lease is ready, stopped or ended
+    /// Wait until a lease is ready, told to go, stopped or ended
     Wait(WaitArgs),
     /// Check key, brokers, clock and the way to your leases
     Doctor,

@@ -1,9 +1,12 @@
 //! One file for each command, and the one place that starts the runtime they need.
 
 pub(crate) mod balance;
+pub(crate) mod bid;
 pub(crate) mod completions;
+pub(crate) mod convert;
 pub(crate) mod doctor;
 pub(crate) mod end;
+pub(crate) mod estimate;
 pub(crate) mod exec;
 pub(crate) mod init;
 pub(crate) mod logs;
@@ -51,7 +54,10 @@ async fn dispatch(context: &Context, command: &Command) -> Result<Exit, Failure>
     match command {
         Command::Init(arguments) => init::run(context, arguments).await,
         Command::Search(arguments) => search::run(context, arguments).await,
+        Command::Estimate(arguments) => estimate::run(context, arguments).await,
         Command::Rent(arguments) => rent::run(context, arguments).await,
+        Command::Bid(arguments) => bid::run(context, arguments).await,
+        Command::Convert(arguments) => convert::run(context, arguments).await,
         Command::Ls(arguments) => ls::run(context, arguments).await,
         Command::Show(arguments) => show::run(context, arguments).await,
         Command::Logs(arguments) => logs::run(context, arguments).await,

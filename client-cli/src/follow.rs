@@ -26,6 +26,10 @@ pub(crate) enum Until {
     Stopped,
     /// It and its disk are gone.
     Gone,
+    /// It was told that it has to go, or does not run any more.
+    Noticed,
+    /// It does not wait for its price any more.
+    Settled,
 }
 
 impl Until {
@@ -35,6 +39,8 @@ impl Until {
             (Phase::Closed(_), _) => true,
             (Phase::Closing(_), _) => !matches!(self, Self::Gone),
             (Phase::Running | Phase::Noticed(..), Self::Started) => true,
+            (Phase::Noticed(..) | Phase::Paused(_), Self::Noticed) => true,
+            (phase, Self::Settled) => !matches!(phase, Phase::Resting),
             (Phase::Paused(cause), Self::Started) => !cause.resumes_by_itself(),
             (Phase::Paused(_), Self::Stopped) => is_at_rest(view.container.as_ref()),
             (

@@ -26,7 +26,7 @@ const WORDS: [(&str, &str, &str); 46] = [
     ("scp-url", "Vast", "feira exec NAME -- cat FILE"),
     ("execute", "Vast", "feira exec NAME -- COMMAND"),
     ("set api-key", "Vast", "feira init"),
-    ("change bid", "Vast", "feira rent --max-price USD"),
+    ("change bid", "Vast", "feira bid set NAME --max-price USD"),
     ("create pod", "runpodctl", "feira rent --image IMAGE"),
     ("pod create", "runpodctl", "feira rent --image IMAGE"),
     ("pod list", "runpodctl", "feira ls"),
@@ -74,14 +74,13 @@ const WORDS: [(&str, &str, &str); 46] = [
 ];
 
 /// Words for what is not here yet, and what does it meanwhile.
-const NOT_YET: [(&str, &str); 12] = [
+const NOT_YET: [(&str, &str); 11] = [
     ("ssh", "feira shell NAME"),
     ("scp", "feira exec NAME -- cat FILE"),
     ("cp", "feira exec NAME -- cat FILE"),
     ("rsync", "feira exec NAME -- tar c FOLDER"),
     ("forward", "feira exec NAME -- COMMAND"),
     ("port-forward", "feira exec NAME -- COMMAND"),
-    ("bid", "feira rent --max-price USD"),
     ("cost", "feira balance --statement, or feira receipt NAME"),
     ("invoices", "feira balance --statement"),
     (
@@ -164,7 +163,7 @@ mod tests {
     fn what_is_not_here_yet_says_what_does_it_meanwhile() {
         let wanted = "'ssh' is not here yet; use: feira shell NAME";
         assert_eq!(ask("feira ssh brave-otter").as_deref(), Some(wanted));
-        for word in ["cp", "forward", "bid", "cost", "deposit", "ps", "run"] {
+        for word in ["cp", "forward", "cost", "deposit", "ps", "run"] {
             assert!(ask(&format!("feira {word} x")).is_some(), "{word}");
         }
     }

@@ -17,12 +17,14 @@ mod commands;
 mod context;
 mod exit;
 mod failure;
+mod files;
 #[cfg(test)]
 mod fixtures;
 mod follow;
 mod foreign;
 mod image;
 mod names;
+mod news;
 mod orders;
 mod preview;
 mod printer;

@@ -229,10 +229,7 @@ fn passed(from: At, to: At, resumed: bool) -> Vec<At> {
 const fn has_run(phase: &Phase) -> bool {
     matches!(
         phase,
-        Phase::Running
-            | Phase::Noticed(..)
-            | Phase::Suspect
-            | Phase::Paused(PauseCause::Exited(_))
+        Phase::Running | Phase::Noticed(..) | Phase::Suspect | Phase::Paused(PauseCause::Exited(_))
     )
 }
 

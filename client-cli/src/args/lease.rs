@@ -1,12 +1,14 @@
 //! The words and flags of the commands about leases one has.
 
-use crate::amounts::{parse_duration, parse_variable};
+use crate::amounts::{parse_duration, parse_price, parse_variable};
 use protocol::job::Variable;
-use protocol::units::Seconds;
+use protocol::terms::reserved::DAYS_MAX;
+use protocol::units::{PricePerHour, Seconds};
 
 const LEASE_FIELDS: &str = "\
 JSON: feira.lease/1: id name kind state reason since broker host offer order renter image gpus cpu_millicores
-ram_bytes disk_bytes price_usd_per_hour compute_usd_per_hour storage_usd_per_gb_month upload_usd_per_gb
+ram_bytes disk_bytes gpu_count bid_usd_per_gpu_hour to_win_usd_per_gpu_hour rests_until must_go_by clears_by
+resumes_by_itself rates term price_usd_per_hour compute_usd_per_hour storage_usd_per_gb_month upload_usd_per_gb
 download_usd_per_gb fee_basis_points ordered_at started_at ends_by disk_until running_seconds max_seconds
 charged_usd held_usd budget_usd low_balance addresses";
 
@@ -139,4 +141,55 @@ pub(crate) enum WaitFor {
     Stopped,
     /// It and its disk are gone
     Ended,
+    /// It was told that it has to go, or is stopped already
+    Noticed,
+}
+
+/// Of `feira convert`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  feira convert brave-otter on-demand
+  feira convert brave-otter interruptible --price 0.22 --fallback 0.40
+  feira convert brave-otter reserve --days 30
+
+The lease goes on where it is. JSON: feira.lease/1, see feira show --help")]
+pub(crate) struct ConvertArgs {
+    /// The lease's name or id
+    pub name: String,
+    /// What it becomes
+    #[arg(value_enum, value_name = "KIND")]
+    pub to: ConvertTo,
+    /// With interruptible: your bid for a GPU and hour, which you pay while it runs
+    #[arg(long, value_name = "USD/H", value_parser = parse_price, allow_negative_numbers = true)]
+    pub price: Option<PricePerHour>,
+    /// With interruptible: rather than be pushed out, go on on demand while the host asks at most this
+    #[arg(long, value_name = "USD/H", value_parser = parse_price, allow_negative_numbers = true)]
+    pub fallback: Option<PricePerHour>,
+    /// With reserve: how long, prepaid
+    #[arg(
+        long,
+        value_name = "DAYS",
+        allow_negative_numbers = true,
+        value_parser = clap::value_parser!(u16).range(1..=i64::from(DAYS_MAX))
+    )]
+    pub days: Option<u16>,
+    /// Do not ask
+    #[arg(short, long)]
+    pub yes: bool,
+    /// Show what it would mean, and change nothing
+    #[arg(short = 'n', long)]
+    pub dry_run: bool,
+}
+
+/// What a lease becomes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum ConvertTo {
+    /// At the host's price, frozen; nobody can push it out
+    OnDemand,
+    /// At your own price, while nobody bids more
+    Interruptible,
+    /// Prepaid for a term, at a discount
+    #[value(alias = "reserved")]
+    Reserve,
 }

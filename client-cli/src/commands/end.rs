@@ -7,10 +7,11 @@ use crate::exit::Exit;
 use crate::failure::{Code, Failure};
 use crate::follow::{Until, follow};
 use crate::names::{self, Match};
-use crate::view::{Held, lease_listing, lease_object};
-use protocol::lease::Phase;
+use crate::view::{Held, cancelled, lease_listing, lease_object};
+use protocol::lease::{LeaseView, Phase};
 use protocol::message::{BrokerRequest, LeaseScope};
 use protocol::order::{LeaseAction, LeaseCommand};
+use protocol::units::{MicroUsd, Timestamp};
 use std::time::Duration;
 
 /// How long the host may take to say that all is gone; afterwards the lease is still closing.
@@ -79,6 +80,11 @@ pub(crate) async fn all_of(
 fn agree(context: &Context, arguments: &EndArgs, leases: &[(Held, Match)]) -> Result<(), Failure> {
     let begun = leases.iter().find(|(_, how)| *how == Match::Beginning);
     if arguments.yes {
+        for (held, _) in leases {
+            if let Some(line) = given_back(&held.view, context.now()) {
+                context.printer.say(&format!("{}: {line}", held.view.name));
+            }
+        }
         return match begun {
             None => Ok(()),
             Some((held, _)) => {
@@ -91,15 +97,20 @@ fn agree(context: &Context, arguments: &EndArgs, leases: &[(Held, Match)]) -> Re
     let held: Vec<Held> = leases.iter().map(|(held, _)| held.clone()).collect();
     for held in &held {
         context.printer.say(&format!(
-            "{} ({}): {}, {} of disk will be deleted, {} charged so far",
+            "{} ({}): {}, {}",
             held.view.name,
             held.view.id.short(),
             held.view.phase.word(),
-            held.view.disk,
-            held.view.charged.total()
+            what_it_means(&held.view)
         ));
+        if let Some(line) = given_back(&held.view, context.now()) {
+            context.printer.say(&format!("  {line}"));
+        }
     }
     let question = match held.as_slice() {
+        [only] if only.view.phase == Phase::Resting => {
+            format!("Withdraw the bid {}?", only.view.name)
+        }
         [only] => format!("End {} and delete its disk?", only.view.name),
         several => format!("End {} leases and delete their disks?", several.len()),
     };
@@ -108,6 +119,30 @@ fn agree(context: &Context, arguments: &EndArgs, leases: &[(Held, Match)]) -> Re
     } else {
         Err(ask::declined())
     }
+}
+
+fn what_it_means(view: &LeaseView) -> String {
+    if view.phase == Phase::Resting {
+        return format!(
+            "the bid will be withdrawn, {} held for it is free again",
+            view.held
+        );
+    }
+    let charged = view.charged.total();
+    format!(
+        "{} of disk will be deleted, {charged} charged so far",
+        view.disk
+    )
+}
+
+/// What ending a prepaid term now gives back.
+fn given_back(view: &LeaseView, now: Timestamp) -> Option<String> {
+    let (term, cancel) = (view.term?, cancelled(view, now)?);
+    let kept = cancel.host.saturating_add(cancel.broker);
+    Some(format!(
+        "{} was prepaid for {} days: {} comes back, {kept} of what is left is kept as the price of ending early",
+        term.prepaid, term.days, cancel.refund
+    ))
 }
 
 /// Waits for the host to say that all is gone. It settles its last seconds with that; the end itself does not
@@ -134,14 +169,36 @@ async fn see_gone(context: &Context, closing: &Held) -> Result<(), Failure> {
         return context.printer.object(&lease_object(&now, context.now()));
     }
     let charged = now.view.charged.total();
-    let how = if matches!(now.view.phase, Phase::Closed(_)) {
+    let refunded = now.view.term.map_or(MicroUsd::ZERO, |term| term.refunded);
+    let how = if closing.view.place.is_none() {
+        "is withdrawn: nothing was charged, and what was held is free again".to_owned()
+    } else if matches!(now.view.phase, Phase::Closed(_)) {
         format!("ended: container and disk are gone, {charged} charged")
     } else {
         format!("ended: {charged} charged so far, the host has still to say that it is gone")
     };
     context.printer.done(&format!("{name} {how}"));
+    if refunded > MicroUsd::ZERO {
+        context
+            .printer
+            .done(&format!("{refunded} of the prepaid term came back"));
+    }
     context.printer.hint(&format!("  feira receipt {name}"));
     Ok(())
+}
+
+/// What to do instead, when a lease is in a phase in which a command cannot be done.
+fn way_on(view: &LeaseView, action: LeaseAction) -> String {
+    let name = &view.name;
+    match (&view.phase, action) {
+        (Phase::Resting, LeaseAction::Stop | LeaseAction::Resume) => {
+            format!("it has not started; withdraw it: feira end {name}")
+        }
+        (Phase::Paused(cause), LeaseAction::Resume) if cause.resumes_by_itself() => format!(
+            "it resumes by itself when its bid wins; bid more: feira bid set {name} --max-price …"
+        ),
+        _ => format!("see how it stands: feira show {name}"),
+    }
 }
 
 /// Signs and sends one command about a lease.
@@ -165,7 +222,7 @@ pub(crate) async fn command(
         .await
         .map_err(|failure| {
             if failure.code() == Code::WrongPhase {
-                return failure.help(format!("see how it stands: feira show {}", held.view.name));
+                return failure.help(way_on(&held.view, action));
             }
             failure
         })?;

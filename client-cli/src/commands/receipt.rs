@@ -6,12 +6,12 @@ use crate::args::ReceiptArgs;
 use crate::context::{Context, unexpected};
 use crate::exit::Exit;
 use crate::failure::{Code, Failure, file_failed};
+use crate::files::text_of;
 use crate::printer::Object;
 use paper::Paper;
 use protocol::ids::PublicKey;
 use protocol::message::{BrokerReply, BrokerRequest};
 use std::fs;
-use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 /// Largest file that is taken for a receipt.
@@ -68,7 +68,8 @@ async fn show(context: &Context, name: &str, save: Option<&Path>) -> Result<Exit
 }
 
 fn verify(context: &Context, file: &Path) -> Result<Exit, Failure> {
-    let paper = Paper::read(&text_of(file)?)?;
+    let text = text_of(file, FILE_BYTES_MAX, Code::NotAReceipt, "a receipt")?;
+    let paper = Paper::read(&text)?;
     context.printer.object(&object(&paper))?;
     let signer = paper.signer();
     let is_known = context
@@ -94,33 +95,6 @@ fn verify(context: &Context, file: &Path) -> Result<Exit, Failure> {
             .warn("it is an interim receipt: the lease went on after it");
     }
     Ok(Exit::Done)
-}
-
-fn text_of(file: &Path) -> Result<String, Failure> {
-    let failed = |error: &io::Error| {
-        if error.kind() == io::ErrorKind::NotFound {
-            return Failure::new(
-                Code::NoSuchFile,
-                format!("there is no file {}", file.display()),
-            );
-        }
-        file_failed("read", file, error)
-    };
-    let not = |what: &str| {
-        let what = format!("{} is {what}", file.display());
-        Failure::new(Code::NotAReceipt, what)
-    };
-    let opened = fs::File::open(file).map_err(|error| failed(&error))?;
-    // A device says that it is empty and never ends: what is read is counted, not what it says of itself.
-    let mut bytes = Vec::new();
-    opened
-        .take(FILE_BYTES_MAX + 1)
-        .read_to_end(&mut bytes)
-        .map_err(|error| failed(&error))?;
-    if u64::try_from(bytes.len()).is_ok_and(|size| size > FILE_BYTES_MAX) {
-        return Err(not("too large for a receipt"));
-    }
-    String::from_utf8(bytes).map_err(|_| not("not a text"))
 }
 
 fn object(paper: &Paper) -> Object {

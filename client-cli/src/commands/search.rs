@@ -9,22 +9,26 @@ mod merge;
 mod table;
 mod why;
 
-pub(crate) use conditions::FilterArgs;
+pub(crate) use conditions::{DISK_GB_DEFAULT, FilterArgs};
 pub(crate) use fields::fields_help;
 pub(crate) use merge::{Candidate, Finding};
 pub(crate) use why::nothing_matches;
 
+use crate::commands::estimate::{self, job_file};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::{Code, Failure};
+use crate::printer::Listing;
 use crate::session::Session;
 use conditions::of_parse_error;
 use merge::Merger;
 use protocol::bounded::List;
+use protocol::cost::JobProfile;
 use protocol::filter::{Comparison, Field, Filter, SortKey, Term, parse_sort};
 use protocol::message::{BrokerReply, BrokerRequest, FOUND_MAX, Search};
 use protocol::terms::{ContractKind, Need};
 use protocol::units::Bytes;
+use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -32,6 +36,7 @@ Examples:
   feira search 'gpu_name in [RTX_4090,RTX_5090] num_gpus>=1 dph<0.5' --sort price
   feira search --min-vram 48 --sort gpu_ram-,price -o json
   feira search gpu=none
+  feira search --job JOB.toml --min-vram 24        (such a file: feira estimate --help)
 
 All fields with their units: feira help fields
 
@@ -54,17 +59,45 @@ pub(crate) struct SearchArgs {
         allow_hyphen_values = true
     )]
     pub sort: String,
+    /// Order by what this job costs until it is done, and show what that is made of
+    #[arg(long, value_name = "JOB.toml", conflicts_with = "sort")]
+    pub job: Option<PathBuf>,
     /// Show this many at most (a broker answers with 64 at most)
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..))]
     pub limit: u16,
 }
 
+impl SearchArgs {
+    /// All offers on demand, by what this job costs there.
+    pub(crate) fn for_job(job: &Path, limit: u16) -> Self {
+        Self {
+            filter: FilterArgs::default(),
+            sort: "price".to_owned(),
+            job: Some(job.to_owned()),
+            limit,
+        }
+    }
+
+    /// The job, with the disk that will be rented for it.
+    fn job(&self) -> Result<Option<JobProfile>, Failure> {
+        let Some(file) = &self.job else {
+            return Ok(None);
+        };
+        let job = job_file::read(file)?;
+        let disk = estimate::disk_of(&job, self.filter.disk);
+        Ok(Some(JobProfile { disk, ..job }))
+    }
+}
+
 /// Runs `feira search`.
 pub(crate) async fn run(context: &Context, arguments: &SearchArgs) -> Result<Exit, Failure> {
+    let job = arguments.job()?;
+    let mut filter = arguments.filter.clone();
+    filter.disk = job.as_ref().map(|job| job.disk).or(filter.disk);
     let search = Search {
-        filter: arguments.filter.filter()?,
+        filter: filter.filter()?,
         sort: sort_keys(&arguments.sort)?,
-        need: Need::disk(arguments.filter.disk()),
+        need: Need::disk(filter.disk()),
         kind: ContractKind::OnDemand,
         limit: arguments.limit,
     };
@@ -73,8 +106,15 @@ pub(crate) async fn run(context: &Context, arguments: &SearchArgs) -> Result<Exi
     for warning in &finding.warnings {
         context.printer.warn(warning);
     }
-    let mut why = why::lines(&finding, &arguments.filter).into_iter();
-    let listing = table::listing(&finding, &search, why.next().unwrap_or_default());
+    let mut why = why::lines(&finding, &filter).into_iter();
+    let empty = why.next().unwrap_or_default();
+    let (listing, closing) = match &job {
+        None => (
+            table::listing(&finding, &search, empty),
+            table::closing_lines(&finding, &search),
+        ),
+        Some(job) => by_job(context, job, &finding, &search, empty),
+    };
     context.printer.list(&listing)?;
     if finding.candidates.is_empty() {
         // People got the first line in the table's place.
@@ -85,11 +125,30 @@ pub(crate) async fn run(context: &Context, arguments: &SearchArgs) -> Result<Exi
             context.printer.say(&line);
         }
     } else {
-        for line in table::closing_lines(&finding, &search) {
+        for line in closing {
             context.printer.hint(&line);
         }
     }
     Ok(Exit::Done)
+}
+
+/// The offers by what the job costs there, and what stands below them.
+fn by_job(
+    context: &Context,
+    job: &JobProfile,
+    finding: &Finding,
+    search: &Search,
+    empty: String,
+) -> (Listing, Vec<String>) {
+    let now = context.now();
+    let estimates = finding.candidates.iter().map(|one| {
+        let json = table::offer_json(one, search);
+        estimate::of_candidate(job, one, search.kind, now, json)
+    });
+    let estimates = estimate::ranked(estimates.collect());
+    let of = usize::try_from(finding.matching).unwrap_or(usize::MAX);
+    let closing = estimate::closing_lines(&estimates, job, of);
+    (estimate::listing(&estimates, empty), closing)
 }
 
 fn sort_keys(text: &str) -> Result<List<SortKey, 4>, Failure> {

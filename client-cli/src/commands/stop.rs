@@ -69,7 +69,9 @@ fn show(context: &Context, now: &Held, has_stopped: bool) -> Result<(), Failure>
         view.disk,
         disk_per_day(view)
     ));
-    if has_stopped {
+    if view.term.is_some() {
+        printer.say("  the prepaid term goes on, and keeps its place");
+    } else if has_stopped {
         printer.say("  the machine is freed for others");
     }
     printer.hint(&format!("  undo: feira resume {}", view.name));

@@ -5,6 +5,7 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::{Code, Failure};
 use crate::follow::{Until, follow};
+use crate::news::News;
 use crate::view::{Held, lease_object, phase_in_words};
 use protocol::lease::Phase;
 use std::time::Duration;
@@ -16,9 +17,16 @@ pub(crate) async fn run(context: &Context, arguments: &WaitArgs) -> Result<Exit,
         WaitFor::Ready => Until::Started,
         WaitFor::Stopped => Until::Stopped,
         WaitFor::Ended => Until::Gone,
+        WaitFor::Noticed => Until::Noticed,
     };
     let mut last = held.view.phase.clone();
-    let following = follow(context, &held, until, |view| last.clone_from(&view.phase));
+    let mut news = News::since(&held.view);
+    let following = follow(context, &held, until, |view| {
+        last.clone_from(&view.phase);
+        for line in news.heard(view, context.now()) {
+            context.printer.say(&line);
+        }
+    });
     let limit = Duration::from_secs(arguments.timeout.0);
     let Ok(now) = tokio::time::timeout(limit, following).await else {
         let name = &held.view.name;
@@ -57,8 +65,11 @@ pub(crate) async fn run(context: &Context, arguments: &WaitArgs) -> Result<Exit,
 /// Whether the lease is where it was wanted, and not only where waiting has become pointless.
 fn is_there(wanted: WaitFor, now: &Held) -> bool {
     match wanted {
-        WaitFor::Ready => now.view.phase == Phase::Running,
+        WaitFor::Ready => matches!(now.view.phase, Phase::Running | Phase::Noticed(..)),
         WaitFor::Stopped => matches!(now.view.phase, Phase::Paused(_)),
+        WaitFor::Noticed => {
+            matches!(now.view.phase, Phase::Noticed(..) | Phase::Paused(_))
+        }
         WaitFor::Ended => matches!(now.view.phase, Phase::Closed(_)),
     }
 }

@@ -69,6 +69,10 @@ catalogue! {
         "The message says what it is called here.";
     UnknownTopic "E0210" Usage "there is no help on that"
         "`feira help` lists commands and topics.";
+    BadJob "E0211" Usage "a job file cannot be used"
+        "A job file is TOML that says what a job needs, with the units in the names of its keys; `feira estimate --help` shows one. The message names line and key.";
+    BadOffers "E0212" Usage "a file of offers cannot be used"
+        "`feira search -o json` prints offers as `feira estimate --offers FILE` reads them. The message says where reading stopped.";
     NoSuchLease "E0301" NotFound "there is no such lease"
         "None of your brokers knows a lease of yours by that name or id. `feira ls --all` shows all, also those that are over.";
     NoSuchFile "E0303" NotFound "there is no such file"
@@ -127,6 +131,8 @@ catalogue! {
         "The network, the host or the relay failed while the program ran. The container itself may still run: feira show NAME.";
     NotEnoughMoney "E0602" Money "the balance does not cover the start"
         "To start, the cost of one hour (or the whole budget if that is less) is held. `feira balance` shows what there is; give the operator of the broker your renter id (feira balance shows it) to top up.";
+    BudgetTooSmall "E0603" Money "the budget does not cover what is prepaid"
+        "A term is paid in advance, and counts towards the budget of its lease; disk and traffic are charged to the budget as they are used. Raise --budget, or take a shorter term.";
     ReceiptWrong "E0650" Failed "the receipt is not right"
         "The signature does not verify, a sum is wrong, or the readable part differs from the signed part. The message says which. Do not accept it; ask the broker with the lease's id.";
     NotAReceipt "E0651" Usage "the file is not a receipt"

@@ -1,6 +1,7 @@
 //! The user's `config.toml`: its keys, its errors with line and key, and how `init` writes it.
 
 use crate::failure::{Code, Failure, file_failed};
+use crate::files::place_in;
 use protocol::units::{AmountError, MicroUsd};
 use serde::{Deserialize, Deserializer};
 use std::fs;
@@ -93,14 +94,6 @@ impl ConfigFile {
         }
         text
     }
-}
-
-/// `, line 3 (budget = "3")`: where in `text` byte `start` is, with what stands there.
-fn place_in(text: &str, start: usize) -> String {
-    let before = text.get(..start).unwrap_or(text);
-    let line = before.matches('\n').count();
-    let content = text.lines().nth(line).unwrap_or_default().trim();
-    format!(", line {} ({content})", line + 1)
 }
 
 #[cfg(test)]

@@ -3,14 +3,14 @@
 //!
 //! Pure: no broker is asked and no clock is read.
 
-use crate::amounts::in_gigabytes;
+mod words;
+
 use crate::failure::{Code, Failure, end_in_words};
 use crate::orders::{from_hexadecimal, hexadecimal};
-use crate::view::{clock_time, kind_word, rfc3339};
+use crate::view::{kind_word, rates_json, rfc3339, term_json};
 use protocol::codec;
 use protocol::ids::PublicKey;
 use protocol::signed::{Signed, Verified};
-use protocol::units::{Bytes, MicroUsd, Millis};
 use protocol::usage::Receipt;
 use serde_json::{Value, json};
 
@@ -91,7 +91,9 @@ impl Paper {
             "broker": protocol::ids::BrokerId::from(self.signer()).to_string(),
             "offer": receipt.offer.to_string(),
             "kind": kind_word(receipt.kind),
-            "gpus": receipt.gpus,
+            "gpu_count": receipt.gpus,
+            "rates": rates_json(&receipt.rates),
+            "term": receipt.term.as_ref().map(term_json),
             "image": receipt.image.to_string(),
             "issued_at": rfc3339(self.verified.header().issued),
             "final": receipt.ended.is_some(),
@@ -124,76 +126,6 @@ impl Paper {
             "signed": hexadecimal(&self.bytes),
         })
     }
-
-    /// For people.
-    pub(crate) fn lines(&self) -> Vec<(String, String)> {
-        let receipt = self.receipt();
-        let (amounts, prices, usage) = (&receipt.amounts, &receipt.prices, &receipt.usage);
-        let mut lines = Vec::new();
-        let mut line = |label: &str, value: String| lines.push((label.to_owned(), value));
-        line("Receipt", format!("{} ({})", receipt.name, receipt.lease));
-        line("Image", receipt.image.to_string());
-        line("Ordered", clock_time(receipt.ordered_at));
-        if let Some(started) = receipt.started_at {
-            line("Started", clock_time(started));
-        }
-        line(
-            "Ended",
-            match &receipt.ended {
-                Some((at, cause)) => format!("{}: {}", clock_time(*at), end_in_words(cause)),
-                None => "not yet: this is an interim receipt".to_owned(),
-            },
-        );
-        line(
-            "Compute",
-            product(usage.running, &prices.compute.to_string(), amounts.compute),
-        );
-        let disk = format!("{} GB × {}", in_gigabytes(receipt.disk), prices.storage);
-        line("Disk", product(usage.stored, &disk, amounts.storage));
-        if usage.uploaded != Bytes(0) || usage.downloaded != Bytes(0) {
-            let moved = |bytes, price: String, amount| {
-                format!("{} GB × {price} = {}", in_gigabytes(bytes), in_full(amount))
-            };
-            let up = moved(usage.uploaded, prices.upload.to_string(), amounts.upload);
-            line("Upload", up);
-            let price = prices.download.to_string();
-            line("Download", moved(usage.downloaded, price, amounts.download));
-        }
-        line(
-            "Total",
-            format!(
-                "{} of at most {}",
-                in_full(receipt.total),
-                in_full(receipt.budget)
-            ),
-        );
-        let (rate, fee, host) = (receipt.fee_rate, receipt.fee, receipt.host_share);
-        line(
-            "Of it",
-            format!(
-                "{} to the broker ({rate}), {} to host {}",
-                in_full(fee),
-                in_full(host),
-                receipt.host.short()
-            ),
-        );
-        lines
-    }
-}
-
-/// Time × price = amount, with all that was multiplied, so that it can be done again by hand.
-fn product(time: Millis, price: &str, amount: MicroUsd) -> String {
-    let words = match time.seconds() {
-        short if short.0 < 60 => String::new(),
-        long => format!(" ({long})"),
-    };
-    let seconds = format!("{}.{:03} s", time.0 / 1000, time.0 % 1000);
-    format!("{seconds}{words} × {price} = {}", in_full(amount))
-}
-
-/// With all six places: the amounts of a receipt are compared with each other.
-fn in_full(amount: MicroUsd) -> String {
-    format!("${}", amount.decimal())
 }
 
 fn wrong(what: String) -> Failure {

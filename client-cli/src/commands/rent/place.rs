@@ -63,7 +63,7 @@ pub(super) async fn place(
     typed: Digest,
     go_on: bool,
 ) -> Result<Placed, Failure> {
-    let count = if go_on { offered.candidates.len() } else { 1 };
+    let count = if go_on { offered.tries() } else { 1 };
     let mut last = super::gone();
     for index in 0..count {
         if index > 0 {
@@ -87,11 +87,11 @@ async fn place_one(
     folder: &Path,
     typed: Digest,
 ) -> Result<Placed, Failure> {
-    let candidate = offered.candidates.get(index).ok_or_else(super::gone)?;
-    let mut order = offered.order(wish, index)?;
+    let routes = offered.brokers(index, context.session().await?);
+    let mut order = wish.order(offered, index, context.now())?;
     let mut last = super::gone();
     let mut names_left = NAMES;
-    let mut brokers = candidate.brokers.iter().peekable();
+    let mut brokers = routes.iter().peekable();
     while let Some(broker) = brokers.peek() {
         let now = context.now();
         let pending = Pending::write(folder, typed, &order, **broker, now)?;
@@ -107,7 +107,7 @@ async fn place_one(
                 let is_name = failure.code() == Code::NameTaken && !wish.is_named();
                 if is_name && names_left > 0 {
                     names_left -= 1;
-                    order = offered.order(wish, index)?;
+                    order = wish.order(offered, index, context.now())?;
                 } else if is_gone(failure.code()) {
                     last = failure;
                     brokers.next();

@@ -1,13 +1,15 @@
 //! Watches a lease start: stages, Ctrl-C, and what is said at the end.
 
 use super::place::Placed;
+use crate::commands::bid::to_win;
 use crate::commands::end::command;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::{Code, Failure, problem_in_words};
 use crate::follow::{Until, follow};
+use crate::news::News;
 use crate::stages::{Stages, in_seconds};
-use crate::view::{Held, lease_object, phase_in_words};
+use crate::view::{Held, clock_time, lease_object, phase_in_words};
 use protocol::lease::{PauseCause, Phase, Problem};
 use protocol::order::LeaseAction;
 use protocol::units::Millis;
@@ -15,6 +17,8 @@ use std::cell::RefCell;
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 
+/// How long a bid may take to win at once.
+const SETTLES: Duration = Duration::from_secs(1);
 /// A host that has not answered by then is said to be silent.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -26,6 +30,11 @@ pub(super) async fn finish(
 ) -> Result<Exit, Failure> {
     let Placed { held, pending } = placed;
     context.cache().remember(std::slice::from_ref(&held));
+    let held = settled(context, held).await?;
+    if held.view.phase == Phase::Resting {
+        pending.finish();
+        return waits(context, &held);
+    }
     if detach {
         show(context, &held, None)?;
         pending.finish();
@@ -43,6 +52,39 @@ pub(super) async fn finish(
     outcome
 }
 
+/// A bid that wins at once does so within a moment: what is shown is how it came out.
+async fn settled(context: &Context, held: Held) -> Result<Held, Failure> {
+    if held.view.phase != Phase::Resting {
+        return Ok(held);
+    }
+    let settled = follow(context, &held, Until::Settled, |_| ());
+    match tokio::time::timeout(SETTLES, settled).await {
+        Ok(now) => now,
+        Err(_) => Ok(held),
+    }
+}
+
+/// A bid that was placed and waits.
+fn waits(context: &Context, held: &Held) -> Result<Exit, Failure> {
+    let (view, printer) = (&held.view, &context.printer);
+    if !printer.format().is_for_people() {
+        printer.object(&lease_object(held, context.now()))?;
+        return Ok(Exit::Done);
+    }
+    let (name, id) = (&view.name, view.id.short());
+    let until = view.rests_until.map_or_else(String::new, |until| {
+        format!(", valid until {}", clock_time(until))
+    });
+    printer.line(&format!("Bid placed: {name} ({id}){until}"))?;
+    if let Some(words) = to_win(view) {
+        printer.say(&format!("  {words}"));
+    }
+    printer.hint(&format!(
+        "\n  feira wait {name} --for ready      feira bid set {name} --max-price …      feira end {name}"
+    ));
+    Ok(Exit::Done)
+}
+
 /// Watches a lease start, shows its stages and at last itself. The first Ctrl-C says what it means, the
 /// second ends the lease, or stops one that ran before.
 pub(crate) async fn watch_start(context: &Context, held: &Held) -> Result<Exit, Failure> {
@@ -50,8 +92,14 @@ pub(crate) async fn watch_start(context: &Context, held: &Held) -> Result<Exit, 
         .map_err(|error| Failure::new(Code::Bug, format!("no signals: {error}")))?;
     let stages = RefCell::new(Stages::begin(&context.printer, &held.view));
     let (outcome, took) = {
+        let mut news = News::since(&held.view);
         let following = follow(context, held, Until::Started, |view| {
-            stages.borrow_mut().show(view)
+            stages.borrow_mut().show(view);
+            let heard = news.heard(view, context.now());
+            if is_told(&view.phase) {
+                let stages = stages.borrow();
+                heard.iter().for_each(|line| stages.beside(line));
+            }
         });
         tokio::pin!(following);
         let mut pressed = false;
@@ -103,6 +151,14 @@ pub(crate) async fn watch_start(context: &Context, held: &Held) -> Result<Exit, 
     }
     show(context, &now, Some(took))?;
     Ok(Exit::Done)
+}
+
+/// Whether what happens there is no stage of a start.
+const fn is_told(phase: &Phase) -> bool {
+    matches!(
+        phase,
+        Phase::Clearing(_) | Phase::Noticed(..) | Phase::Paused(_) | Phase::Suspect
+    )
 }
 
 /// A stopped lease that could not be started again; its disk is still there.

@@ -1,32 +1,36 @@
 //! What was asked for, checked before anything is sent: image, money, time, name, and whether somebody can
 //! say yes.
 
+use super::choice::Aim;
+use super::claim::{Claim, quote_of};
+use super::{Offered, gone};
 use crate::args::RentArgs;
 use crate::ask;
-use crate::commands::search::Candidate;
 use crate::context::Context;
 use crate::failure::{Code, Failure};
-use crate::image::{ImageName, Resolved};
+use crate::image::ImageName;
 use crate::names;
-use crate::preview::ceiling_of;
 use protocol::bounded::{List, Text};
 use protocol::ids::OrderId;
 use protocol::job::{Job, Variable};
 use protocol::order::{Order, Target};
-use protocol::terms::{Deal, Need};
-use protocol::units::{Bytes, MicroUsd, PricePerHour, Seconds};
+use protocol::units::{Bytes, MicroUsd, PricePerHour, Seconds, Timestamp};
 
 /// What was asked for.
 #[derive(Debug, Clone)]
 pub(super) struct Wish {
     /// The image as it was named.
     pub image: ImageName,
+    /// The kind of contract.
+    pub claim: Claim,
     /// Most that it may cost in all.
     pub budget: MicroUsd,
     /// Most that an hour may cost; the price shown when absent.
     price_max: Option<PricePerHour>,
     duration_max: Option<Seconds>,
     disk: Bytes,
+    cpu_millicores: Option<u32>,
+    ram: Option<Bytes>,
     /// The name that was typed.
     name: Option<String>,
     entrypoint: Option<List<Text<4096>, 64>>,
@@ -43,13 +47,19 @@ impl Wish {
                     .help("see what there is: feira search"),
             );
         }
-        if let Some(name) = &arguments.name {
+        let work = &arguments.work;
+        if work.offer.is_some() && !arguments.filter.expression.is_empty() {
+            let what = "--offer names one offer, and conditions look for another";
+            return Err(Failure::new(Code::BadValue, what).help("give one of them"));
+        }
+        let (claim, duration_max) = Claim::of(arguments)?;
+        if let Some(name) = &work.name {
             names::check(name)?;
         }
-        let image = ImageName::parse(&arguments.image)?;
-        let command = words("the command", &arguments.command)?;
-        let entrypoint = words("--entrypoint", arguments.entrypoint.as_slice())?;
-        if arguments
+        let image = ImageName::parse(work.image.as_deref().unwrap_or_default())?;
+        let command = words("the command", &work.command)?;
+        let entrypoint = words("--entrypoint", work.entrypoint.as_slice())?;
+        if work
             .entrypoint
             .iter()
             .any(|program| program.contains(char::is_control))
@@ -57,15 +67,18 @@ impl Wish {
             return Err(bad("--entrypoint", "no program has such a name"));
         }
         let environment =
-            List::new(arguments.env.clone()).map_err(|error| bad("--env", &error.to_string()))?;
+            List::new(work.env.clone()).map_err(|error| bad("--env", &error.to_string()))?;
         check_consent(context, arguments)?;
         Ok(Self {
             image,
+            claim,
             budget: budget(context, arguments)?,
             price_max: arguments.filter.max_price,
-            duration_max: arguments.duration_max(),
+            duration_max,
             disk: arguments.filter.disk(),
-            name: arguments.name.clone(),
+            cpu_millicores: work.cpus,
+            ram: work.ram,
+            name: work.name.clone(),
             entrypoint,
             command,
             environment,
@@ -77,33 +90,56 @@ impl Wish {
         self.name.is_some()
     }
 
-    /// The order for one offer, with a new id, and a new name unless one was typed.
-    pub(super) fn order(&self, candidate: &Candidate, image: &Resolved) -> Result<Order, Failure> {
+    /// The order for one of the offers, or for whichever comes; with a new id, and a new name unless one was
+    /// typed.
+    pub(super) fn order(
+        &self,
+        offered: &Offered,
+        index: usize,
+        now: Timestamp,
+    ) -> Result<Order, Failure> {
+        let candidate = offered.candidates.get(index);
+        let (target, gpus) = match (&offered.aim, candidate) {
+            (Aim::Any(filter), _) => (Target::Any(filter.clone()), offered.gpus),
+            (Aim::Offers, None) => return Err(gone()),
+            (Aim::Offers, Some(candidate)) => {
+                let offer = candidate.offer.body();
+                let terms = offer.terms_digest()?;
+                (
+                    Target::Offer {
+                        offer: offer.id,
+                        terms,
+                    },
+                    candidate.gpus,
+                )
+            }
+        };
+        let is_fixed = matches!(target, Target::Offer { .. });
+        let quoted = match (self.claim, candidate) {
+            (Claim::Reserved { days }, Some(candidate)) => quote_of(candidate, days).prepaid,
+            _ => MicroUsd::ZERO,
+        };
         let name = self
             .name
             .clone()
             .unwrap_or_else(|| names::of_random(rand::random()));
-        let offer = candidate.offer.body();
-        let hourly = candidate.hourly(Need::disk(self.disk));
+        let ceiling = || self.claim.ceiling(gpus, self.disk, candidate, is_fixed);
         Ok(Order {
             id: OrderId::from_bytes(rand::random()),
-            target: Target::Offer {
-                offer: offer.id,
-                terms: offer.terms_digest()?,
-            },
-            deal: Deal::OnDemand,
-            gpus: candidate.gpus,
-            cpu_millicores: None,
-            ram: None,
+            target,
+            deal: self.claim.deal(now, quoted),
+            gpus,
+            cpu_millicores: self.cpu_millicores,
+            ram: self.ram,
             name: Text::new(name)?,
             job: Job {
-                image: image.image.clone(),
+                image: offered.image.image.clone(),
                 entrypoint: self.entrypoint.clone(),
                 command: self.command.clone(),
                 environment: self.environment.clone(),
             },
             disk: self.disk,
-            price_max: self.price_max.unwrap_or_else(|| ceiling_of(hourly)),
+            price_max: self.price_max.unwrap_or_else(ceiling),
             budget: self.budget,
             duration_max: self.duration_max,
             access: List::default(),
@@ -129,15 +165,22 @@ fn words<T: AsRef<str>>(what: &str, typed: &[T]) -> Result<Option<List<Text<4096
 
 /// Spending is never implied: without somebody to ask, a yes, a ceiling and a budget must have been typed.
 fn check_consent(context: &Context, arguments: &RentArgs) -> Result<(), Failure> {
-    if arguments.dry_run || context.settings.may_ask {
+    let work = &arguments.work;
+    if work.dry_run || context.settings.may_ask {
         return Ok(());
     }
-    if !arguments.yes {
+    if !work.yes {
         let what = "renting spends money and needs a yes, and there is no terminal to ask at";
         return Err(Failure::new(Code::NeedsYes, what)
             .help("pass --yes, with a ceiling (--max-price or an offer) and a --budget"));
     }
-    if arguments.offer().is_none() && arguments.filter.max_price.is_none() {
+    let has_ceiling = arguments
+        .deal
+        .bid
+        .or(arguments.deal.interruptible)
+        .is_some()
+        || arguments.filter.max_price.is_some();
+    if arguments.offer().is_none() && !has_ceiling {
         let what = "renting with --yes and without a terminal needs a price ceiling";
         return Err(
             Failure::new(Code::NeedsCeiling, what).help("pass --max-price USD, or name an offer")
@@ -148,10 +191,10 @@ fn check_consent(context: &Context, arguments: &RentArgs) -> Result<(), Failure>
 
 /// The budget that was typed, configured, or is asked for now.
 fn budget(context: &Context, arguments: &RentArgs) -> Result<MicroUsd, Failure> {
-    let known = arguments.budget.or(context.settings.budget_default);
+    let known = arguments.work.budget.or(context.settings.budget_default);
     let budget = match known {
         Some(budget) => budget,
-        None if context.settings.may_ask && !arguments.yes => {
+        None if context.settings.may_ask && !arguments.work.yes => {
             let answer = ask::text(context, "Most that this lease may cost in all, in USD?")?;
             answer
                 .parse()

@@ -2,7 +2,7 @@
 //!
 //! Must not ask anybody anything: what was typed becomes a filter here, or a failure that says where.
 
-use crate::amounts::{in_gigabytes, parse_gigabytes, shortened};
+use crate::amounts::{in_gigabytes, parse_gigabytes, parse_price, shortened};
 use crate::failure::{Code, Failure};
 use protocol::filter::{Comparison, Field, Filter, ParseError, ParseProblem, Term, ValueProblem};
 use protocol::units::{Bytes, PricePerHour};
@@ -19,8 +19,8 @@ pub(crate) struct FilterArgs {
     /// Model of the GPU, like rtx4090 or h100; several with commas between; none for a CPU machine
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub gpu: Vec<String>,
-    /// Number of GPUs
-    #[arg(long, value_name = "N")]
+    /// Number of GPUs of the lease
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub gpus: Option<u16>,
     /// Memory of each GPU at least, in GB as sold
     #[arg(long, value_name = "GB")]
@@ -35,7 +35,7 @@ pub(crate) struct FilterArgs {
     #[arg(long, value_name = "VERSION")]
     pub min_cuda: Option<String>,
     /// All-in price of an hour at most, in dollars
-    #[arg(long, value_name = "USD/H")]
+    #[arg(long, value_name = "USD/H", value_parser = parse_price, allow_negative_numbers = true)]
     pub max_price: Option<PricePerHour>,
     /// Disk to rent, in GB [default: 10]
     #[arg(long, value_name = "GB", value_parser = parse_gigabytes)]
@@ -56,6 +56,14 @@ impl FilterArgs {
     /// The disk to price with, and to rent.
     pub(crate) fn disk(&self) -> Bytes {
         self.disk.unwrap_or(Bytes::from_gb(DISK_GB_DEFAULT))
+    }
+
+    /// The same without a ceiling.
+    pub(crate) fn without_ceiling(&self) -> Self {
+        Self {
+            max_price: None,
+            ..self.clone()
+        }
     }
 
     /// Whether nothing is asked.

@@ -244,11 +244,7 @@ impl<'a> Merger<'a> {
 }
 
 /// A portion of an offer, if its host signed the offer, it is for this broker, and it is sold so.
-fn open(
-    broker: BrokerId,
-    portion: &FoundOffer,
-    kind: ContractKind,
-) -> Result<Candidate, String> {
+fn open(broker: BrokerId, portion: &FoundOffer, kind: ContractKind) -> Result<Candidate, String> {
     let offer = portion
         .offer
         .verify()
@@ -264,7 +260,8 @@ fn open(
     if !body.is_sold_as(portion.gpus) {
         return Err("is not sold in that portion".to_owned());
     }
-    let price = price_of(body, portion, kind).ok_or_else(|| format!("is not sold {}", kind.word()))?;
+    let price =
+        price_of(body, portion, kind).ok_or_else(|| format!("is not sold {}", kind.word()))?;
     Ok(Candidate {
         offer,
         gpus: portion.gpus,
@@ -321,11 +318,7 @@ mod tests {
     }
 
     fn prices(finding: &Finding) -> Vec<u64> {
-        finding
-            .candidates
-            .iter()
-            .map(|one| one.price.0)
-            .collect()
+        finding.candidates.iter().map(|one| one.price.0).collect()
     }
 
     #[test]

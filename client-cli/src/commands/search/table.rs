@@ -117,7 +117,7 @@ const fn network(network: ContainerNetwork) -> &'static str {
 }
 
 /// An offer as programs see it.
-fn offer_json(candidate: &Candidate, search: &Search) -> Value {
+pub(super) fn offer_json(candidate: &Candidate, search: &Search) -> Value {
     let offer = candidate.offer.body();
     let (machine, share, prices) = (&offer.machine, &offer.share, &offer.prices);
     json!({
@@ -126,6 +126,11 @@ fn offer_json(candidate: &Candidate, search: &Search) -> Value {
         "brokers": candidate.brokers.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "gpus": share.gpus.iter().map(gpu_json).collect::<Vec<_>>(),
         "gpu_name": share.gpus.first().map_or("none", |gpu| gpu.model.as_str()),
+        "num_gpus": candidate.gpus,
+        "kind": search.kind.word(),
+        "contract_usd_per_hour": candidate.prices().compute.amount().decimal(),
+        "reliability": f64::from(candidate.reliability) / 1e6,
+        "notice_seconds": offer.limits.notice.0,
         "price_usd_per_hour": candidate.hourly(search.need).decimal(),
         "priced_disk_bytes": search.need.disk.0,
         "compute_usd_per_hour": prices.compute.amount().decimal(),

@@ -8,7 +8,7 @@ use protocol::ids::{Digest, MessageId};
 use protocol::job::PinnedImage;
 use protocol::lease::{EndCause, Meters, Phase};
 use protocol::signed::{ANYONE, Envelope};
-use protocol::units::{BasisPoints, Seconds, Timestamp};
+use protocol::units::{BasisPoints, Bytes, MicroUsd, Millis, Seconds, Timestamp};
 use protocol::usage::{Amounts, Usage};
 
 /// M1 of the market's rules without its traffic: 5400 s at $0.40/h, 50 GB at $0.10; fee 10 %.
