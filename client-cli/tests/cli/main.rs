@@ -3,6 +3,7 @@
 
 mod brokers;
 mod command_line;
+mod estimate;
 mod market;
 mod orders;
 mod program;

@@ -28,6 +28,7 @@ pub use assumption::{
 };
 pub use catalogue::{Card, card_of};
 pub use cluster::{Cluster, Step};
+pub use number::rounded;
 pub use profile::{Fraction, FractionError, JobProfile, Precision, RATES_MAX, Rate, Work};
 pub use site::{Interruption, Site, hazard_of};
 pub use sum::{estimate, rank_key};

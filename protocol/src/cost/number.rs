@@ -3,6 +3,7 @@
 //! A `Duration` converts both ways, checked; there is no other conversion from a float in the language
 //! but a cast, which is silent about what it loses.
 
+use crate::units::Seconds;
 use std::time::Duration;
 
 /// `number` as a float: the nearest one.
@@ -14,6 +15,12 @@ pub(super) fn float(number: u64) -> f64 {
 pub(super) fn nearest(number: f64) -> u64 {
     let rounded = libm::round(number.max(0.0));
     Duration::try_from_secs_f64(rounded).map_or(u64::MAX, |whole| whole.as_secs())
+}
+
+/// A time in whole seconds, to the nearest: for what is shown.
+#[must_use]
+pub fn rounded(seconds: f64) -> Seconds {
+    Seconds(nearest(seconds))
 }
 
 /// A measurement that can be divided by: finite and more than nothing.

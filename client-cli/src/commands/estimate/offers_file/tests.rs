@@ -1,8 +1,8 @@
 //! What files of offers are read as, and what is said of those that cannot be.
 
 use super::*;
-use protocol::cost::{Rate, Work};
 use protocol::bounded::{List, Text};
+use protocol::cost::{Rate, Work};
 use std::num::NonZeroU64;
 
 fn job() -> JobProfile {
@@ -37,12 +37,18 @@ const PAIR: &str = r#"{
 #[test]
 fn an_item_of_a_search_is_read_as_the_search_meant_it() {
     let offer = one(PAIR);
-    assert_eq!((offer.id.as_str(), offer.gpus.as_str()), ("o-7k3f", "2x RTX 4090"));
+    assert_eq!(
+        (offer.id.as_str(), offer.gpus.as_str()),
+        ("o-7k3f", "2x RTX 4090")
+    );
     let site = offer.site;
     // Two at $0.318.
     assert_eq!(site.prices.compute, PricePerHour(636_000));
     assert_eq!(site.prices.storage, PricePerGbMonth(100_000));
-    assert_eq!((site.prices.upload, site.prices.download), (PricePerGb(5000), PricePerGb(0)));
+    assert_eq!(
+        (site.prices.upload, site.prices.download),
+        (PricePerGb(5000), PricePerGb(0))
+    );
     // And 60 GB: 8333 µ$.
     assert_eq!(offer.hourly, MicroUsd(644_333));
     assert_eq!(site.card.map(|card| card.half), Some(165.2e12));
@@ -66,7 +72,10 @@ fn what_somebody_measured_takes_the_place_of_what_follows() {
     )
     .site;
     assert_eq!(site.prices.compute, PricePerHour(180_000));
-    assert_eq!((site.gpus, site.rate, site.has_image), (1, Some(54.3), Some(true)));
+    assert_eq!(
+        (site.gpus, site.rate, site.has_image),
+        (1, Some(54.3), Some(true))
+    );
     assert_eq!((site.hazard, site.boot), (Some(0.002), Some(5.0)));
     assert_eq!((site.download, site.upload), (Some(1e8), Some(2e8)));
     assert_eq!((site.disk, site.unpack), (Some(3e9), Some(4e8)));
@@ -84,7 +93,7 @@ fn what_is_no_file_of_offers_is_refused_with_the_place() {
         parse(&text, &job()).unwrap_err().to_string()
     };
     for (change, wanted) in [
-        (("\"0.318000\"", "-1"), "line 6"),
+        (("\"0.318000\"", "-1"), "line 7"),
         (("\"0.318000\"", "\"-1\""), "not an amount in dollars"),
         (("\"0.318000\"", "\"1e300\""), "not an amount in dollars"),
         (("0.85", "-0.85"), "at least 0"),

@@ -75,14 +75,27 @@ fn an_estimate_is_one_line_cheapest_job_first() {
     // 600 000 × 335.8 / 3600 = 55 966; disk 15 × 10⁶ × 335.8 / 2 592 000 = 1943; 0.85 GB in 17 000, 1 GB out
     // 20 000: 94 909 µ$.
     let cached = [
-        "cached", "1x RTX 4090 24 GB", "0.0949", "5m 36s", "0.60", "28s", "5m 00s", "0s", "0s", "8s",
-        "0.0019", "0.0370",
+        "cached",
+        "1x RTX 4090 24 GB",
+        "0.0949",
+        "5m 36s",
+        "0.60",
+        "28s",
+        "5m 00s",
+        "0s",
+        "0s",
+        "8s",
+        "0.0019",
+        "0.0370",
     ];
     assert_eq!(*cells(0), cached);
     // 260 s more for the image: 400 000 × 595.8 / 3600 = 66 200; disk 3447; 20.85 GB in 417 000; out 20 000:
     // 506 647 µ$.
     assert_eq!(cells(1)[2..6], ["0.5066", "9m 56s", "0.40", "4m 48s"]);
-    assert_eq!(cells(2)[..5], ["impatient", "1x RTX 4090 24 GB", "-", "-", "0.10"]);
+    assert_eq!(
+        cells(2)[..5],
+        ["impatient", "1x RTX 4090 24 GB", "-", "-", "0.10"]
+    );
     assert_eq!(cells(2).len(), listing.columns.len());
     let job = &listing.rows[0].json["job"];
     assert_eq!(job["cost_usd"], "0.094909");
