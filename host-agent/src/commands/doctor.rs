@@ -9,9 +9,9 @@ mod versions;
 use super::{Place, block_on};
 use crate::config::Config;
 use protocol::ids::HostId;
-use protocol::net::{Identity, IdentityError};
-use protocol::operator::doctor::{Check, report};
-use protocol::operator::{Exit, Failure, SettingsError};
+use protocol::net::Identity;
+use protocol::operator::doctor::{Check, key, report, settings};
+use protocol::operator::{Exit, Failure};
 use std::os::unix::fs::PermissionsExt;
 
 /// Looks at everything; fails when something is wrong.
@@ -24,7 +24,11 @@ pub(super) fn doctor(place: &Place) -> Result<Exit, Failure> {
 async fn all(place: &Place) -> Vec<Check> {
     let config = Config::read(&place.folder.config());
     let identity = Identity::load(&place.folder.key());
-    let mut checks = vec![settings(place, &config), key(place, &identity), data(place)];
+    let mut checks = vec![
+        settings(place, &config),
+        key(place, &identity, HostId::from),
+        data(place),
+    ];
     let host = identity
         .as_ref()
         .map_or(NOBODY, |identity| HostId::from(identity.public()));
@@ -42,26 +46,6 @@ async fn all(place: &Place) -> Vec<Check> {
 
 /// Stands for a host that has no key yet: it has no containers.
 const NOBODY: HostId = HostId::from_bytes([0; 32]);
-
-fn settings(place: &Place, config: &Result<Config, SettingsError>) -> Check {
-    match config {
-        Ok(_) => Check::ok(
-            "settings",
-            format!("{}, no unknown fields", place.folder.config().display()),
-        ),
-        Err(error) => Check::failed("settings", place.settings_failed(error)),
-    }
-}
-
-fn key(place: &Place, identity: &Result<Identity, IdentityError>) -> Check {
-    match identity {
-        Ok(identity) => Check::ok(
-            "key",
-            format!("{}, closed to others", HostId::from(identity.public())),
-        ),
-        Err(error) => Check::failed("key", place.identity_failed(error)),
-    }
-}
 
 fn data(place: &Place) -> Check {
     let path = place.folder.path();

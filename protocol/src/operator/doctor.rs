@@ -1,7 +1,10 @@
 //! The frame of `doctor`: what was looked at, how good it is, how to mend it. Must not look at anything itself.
 
-use super::{Exit, Failure, Printer, counted};
+use super::{Exit, Failure, Place, Printer, SettingsError, counted};
+use crate::ids::PublicKey;
+use crate::net::{Identity, IdentityError};
 use serde::Serialize;
+use std::fmt::Display;
 
 /// How good something is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -68,6 +71,30 @@ impl Check {
             found: failure.what,
             fix: failure.help,
         }
+    }
+}
+
+/// Whether the settings can be used.
+pub fn settings<T>(place: &Place, read: &Result<T, SettingsError>) -> Check {
+    let file = place.folder.config();
+    match read {
+        Ok(_) => Check::ok("settings", format!("{}, no unknown fields", file.display())),
+        Err(error) => Check::failed("settings", place.settings_failed(error)),
+    }
+}
+
+/// Whether the key can be used; `shown` is the id that goes with it.
+pub fn key<I: Display>(
+    place: &Place,
+    read: &Result<Identity, IdentityError>,
+    shown: impl FnOnce(PublicKey) -> I,
+) -> Check {
+    match read {
+        Ok(identity) => {
+            let id = shown(identity.public());
+            Check::ok("key", format!("{id}, closed to others"))
+        }
+        Err(error) => Check::failed("key", place.identity_failed(error)),
     }
 }
 

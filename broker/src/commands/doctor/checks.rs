@@ -10,8 +10,8 @@ use crate::ports::check_free;
 use crate::store;
 use protocol::ids::BrokerId;
 use protocol::net::{Identity, Multiaddr};
-use protocol::operator::doctor::Check;
-use protocol::operator::{AskError, SettingsError, ask, counted};
+use protocol::operator::doctor::{Check, key, settings};
+use protocol::operator::{AskError, ask, counted};
 use protocol::units::{Bytes, Timestamp};
 use std::net::TcpListener;
 
@@ -24,7 +24,11 @@ const EARLIEST: Timestamp = Timestamp(1_735_689_600_000);
 pub(super) fn all(place: &Place) -> Vec<Check> {
     let config = Config::read(&place.folder.config());
     let running = running(place);
-    let mut checks = vec![settings(place, &config), key(place)];
+    let identity = Identity::load(&place.folder.key());
+    let mut checks = vec![
+        settings(place, &config),
+        key(place, &identity, BrokerId::from),
+    ];
     if place.has_books() {
         checks.extend(journal(place));
     } else if place.folder.key().exists() {
@@ -52,26 +56,6 @@ pub(super) fn all(place: &Place) -> Vec<Check> {
         Err(check) => check,
     });
     checks
-}
-
-fn settings(place: &Place, config: &Result<Config, SettingsError>) -> Check {
-    match config {
-        Ok(_) => Check::ok(
-            "settings",
-            format!("{}, no unknown fields", place.folder.config().display()),
-        ),
-        Err(error) => Check::failed("settings", place.settings_failed(error)),
-    }
-}
-
-fn key(place: &Place) -> Check {
-    match Identity::load(&place.folder.key()) {
-        Ok(identity) => Check::ok(
-            "key",
-            format!("{}, closed to others", BrokerId::from(identity.public())),
-        ),
-        Err(error) => Check::failed("key", place.identity_failed(&error)),
-    }
 }
 
 fn journal(place: &Place) -> Vec<Check> {
