@@ -4,5 +4,6 @@
 //! root alone. Nothing here can be reached over the network.
 
 pub(crate) mod desk;
+mod money;
 pub(crate) mod shown;
 pub mod wire;

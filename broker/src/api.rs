@@ -146,7 +146,7 @@ impl Api {
             Answer::Deposited(balance) | Answer::DepositedBefore(balance) => {
                 BrokerReply::Balance(balance)
             }
-            Answer::Noted => BrokerReply::Noted,
+            Answer::Noted | Answer::Payment { .. } | Answer::Payouts(_) => BrokerReply::Noted,
         })
     }
 

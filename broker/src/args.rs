@@ -2,7 +2,7 @@
 
 use crate::program::DEFAULT_DATA;
 use clap::{Args, Parser, Subcommand};
-use protocol::ids::{DepositId, RenterId};
+use protocol::ids::{DepositId, HostId, LeaseId, PaymentId, RenterId};
 use protocol::net::{Multiaddr, parse_address};
 use protocol::operator::{Completions, LogFormat};
 use protocol::units::MicroUsd;
@@ -51,6 +51,16 @@ pub enum Command {
     Hosts,
     /// Leases that are not over
     Leases(Leases),
+    /// What a host deposited against what it may have to give back
+    #[command(subcommand)]
+    Bond(Bond),
+    /// Give a renter back a part of what a lease cost
+    Refund(Refund),
+    /// What is to be paid to hosts
+    #[command(subcommand)]
+    Payouts(Payouts),
+    /// Let a host take no leases, or take them again
+    Suspend(Suspend),
     /// The books
     #[command(subcommand)]
     Ledger(Ledger),
@@ -119,6 +129,92 @@ pub struct Deposit {
     /// A note for the books
     #[arg(long, value_name = "TEXT", default_value = "")]
     pub memo: String,
+}
+
+/// A host's bond.
+#[derive(Debug, Subcommand)]
+pub enum Bond {
+    /// Credit a host's bond with money that you received
+    Deposit(HostMoney),
+    /// Put down that you gave a host its bond, or a part of it, back
+    Return(HostMoney),
+}
+
+/// Money of a host's bond.
+#[derive(Debug, Args)]
+pub struct HostMoney {
+    /// Whole id of the host, as `feira-host status` prints it
+    #[arg(value_name = "HOST")]
+    pub host: HostId,
+    /// Dollars, like 50 or 0.25
+    #[arg(value_name = "AMOUNT")]
+    pub amount: MicroUsd,
+    /// Id of the payment: with the same id it counts once, however often this is run
+    #[arg(long, value_name = "ID")]
+    pub id: Option<PaymentId>,
+    /// A note for the books
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    pub note: String,
+}
+
+/// A refund.
+#[derive(Debug, Args)]
+pub struct Refund {
+    /// Whole id of the lease
+    #[arg(value_name = "LEASE")]
+    pub lease: LeaseId,
+    /// Dollars, like 0.20
+    #[arg(value_name = "AMOUNT")]
+    pub amount: MicroUsd,
+    /// Id of the payment: with the same id it counts once, however often this is run
+    #[arg(long, value_name = "ID")]
+    pub id: Option<PaymentId>,
+    /// Why, for the books
+    #[arg(long, value_name = "TEXT")]
+    pub note: String,
+}
+
+/// Payouts.
+#[derive(Debug, Subcommand)]
+pub enum Payouts {
+    /// Make a payout of all that is free for each host that has none open, and write all open ones as CSV
+    Export {
+        /// A file that does not exist yet; the terminal when not given
+        #[arg(value_name = "FILE")]
+        file: Option<PathBuf>,
+        /// Leave hosts alone that have less free, in dollars
+        #[arg(long, value_name = "AMOUNT", default_value = "20")]
+        minimum: MicroUsd,
+    },
+    /// Put down that a payout was paid
+    Paid(PayoutNote),
+    /// Put down that a payout is not to be paid; its money is free for the next one
+    Drop(PayoutNote),
+}
+
+/// What became of a payout.
+#[derive(Debug, Args)]
+pub struct PayoutNote {
+    /// Its id, from the export
+    #[arg(value_name = "PAYOUT")]
+    pub payout: PaymentId,
+    /// The bank's name of the transfer, or why it is dropped
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    pub note: String,
+}
+
+/// Which host, and why.
+#[derive(Debug, Args)]
+pub struct Suspend {
+    /// Whole id of the host
+    #[arg(value_name = "HOST")]
+    pub host: HostId,
+    /// Why it may take no leases
+    #[arg(long, value_name = "TEXT", required_unless_present = "lift")]
+    pub why: Option<String>,
+    /// Let it take leases again
+    #[arg(long, conflicts_with = "why")]
+    pub lift: bool,
 }
 
 /// Which leases.

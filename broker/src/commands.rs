@@ -8,6 +8,8 @@ mod failures;
 mod init;
 mod ledger;
 mod lists;
+mod payments;
+mod payouts;
 mod restore;
 mod run;
 mod status;
@@ -47,6 +49,10 @@ fn dispatch(command: Command, place: &Place) -> Result<Exit, Failure> {
         Command::Accounts => lists::accounts(place),
         Command::Hosts => lists::hosts(place),
         Command::Leases(leases) => lists::leases(place, leases.all),
+        Command::Bond(bond) => payments::bond(place, bond),
+        Command::Refund(refund) => payments::refund(place, refund),
+        Command::Payouts(payouts) => payouts::payouts(place, payouts),
+        Command::Suspend(suspend) => payments::suspend(place, suspend),
         Command::Ledger(Ledger::Check) => ledger::check(place),
         Command::Replay => ledger::replay(place),
         Command::Backup(backup) => backup::backup(place, &backup.file),

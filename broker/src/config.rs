@@ -88,6 +88,9 @@ struct File {
     meter_every_s: Option<u64>,
     disk_keep_s: Option<u64>,
     disk_keep_unpaid_s: Option<u64>,
+    dispute_s: Option<u64>,
+    dispute_trusted_s: Option<u64>,
+    min_run_s: Option<u64>,
     connections: Option<u32>,
     requests_per_second: Option<NonZeroU32>,
     requests_in_flight: Option<usize>,
@@ -189,11 +192,22 @@ impl File {
                 self.disk_keep_unpaid_s,
                 usual.disk_keep_unpaid,
             )?,
+            dispute: time("dispute_s", self.dispute_s, usual.dispute)?,
+            dispute_trusted: time(
+                "dispute_trusted_s",
+                self.dispute_trusted_s,
+                usual.dispute_trusted,
+            )?,
+            min_run: time("min_run_s", self.min_run_s, usual.min_run)?,
         };
         let suspect = market.suspect_after;
         if market.lost_after < suspect {
             let problem = format!("a host cannot be lost before it is suspect, after {suspect}");
             return Err(("lost_after_s", problem));
+        }
+        if market.dispute_trusted > market.dispute {
+            let problem = format!("it is at most `dispute_s`, {}", market.dispute);
+            return Err(("dispute_trusted_s", problem));
         }
         if market.stop_below <= suspect {
             let problem = format!(

@@ -177,6 +177,8 @@ ids! {
     MessageId, 16, "m-", "message";
     /// A deposit, chosen by the operator: a repeat has no second effect.
     DepositId, 16, "t-", "deposit";
+    /// A move of a host's money: a bond, a refund, a payout. A repeat has no second effect.
+    PaymentId, 16, "p-", "payment";
     /// One boot of a host, so that counters that went back are seen for what they are.
     BootId, 16, "u-", "boot";
 }
@@ -224,6 +226,17 @@ impl LeaseId {
         bytes.extend_from_slice(&broker.0);
         bytes.extend_from_slice(&renter.0);
         bytes.extend_from_slice(&order.0);
+        Self(Digest::of(&bytes).half())
+    }
+}
+
+impl PaymentId {
+    /// The payout that a broker makes for `host` as event `number` of its journal.
+    #[must_use]
+    pub fn of_payout(host: HostId, number: u64) -> Self {
+        let mut bytes = b"feira payout 1".to_vec();
+        bytes.extend_from_slice(&host.0);
+        bytes.extend_from_slice(&number.to_le_bytes());
         Self(Digest::of(&bytes).half())
     }
 }

@@ -52,6 +52,13 @@ impl AdminDesk {
                 let views = self.api.market.all_leases(scope).await?;
                 AdminReply::Leases(views.iter().map(lease_row).collect())
             }
+            AdminRequest::Bond(_)
+            | AdminRequest::ReturnBond(_)
+            | AdminRequest::Refund(_)
+            | AdminRequest::Payouts { .. }
+            | AdminRequest::PayoutPaid(_)
+            | AdminRequest::PayoutDropped(_)
+            | AdminRequest::Suspend { .. } => self.money(request).await?,
             AdminRequest::LedgerCheck => {
                 AdminReply::Ledger(LedgerView::from(self.api.market.ledger().await?))
             }
@@ -101,7 +108,12 @@ impl AdminDesk {
         let (credited, available) = match self.api.market.command(command).await {
             Ok(Answer::Deposited(balance)) => (true, balance.available),
             Ok(Answer::DepositedBefore(balance)) => (false, balance.available),
-            Ok(Answer::Lease(_) | Answer::Noted) => (false, MicroUsd::ZERO),
+            Ok(
+                Answer::Lease(_)
+                | Answer::Noted
+                | Answer::Payment { .. }
+                | Answer::Payouts(_),
+            ) => (false, MicroUsd::ZERO),
             Err(Rejection::IdReused) => return self.other_deposit(id).await,
             Err(rejection) => return Err(rejection),
         };

@@ -3,7 +3,7 @@
 use super::shown;
 use crate::store::LedgerReport;
 use protocol::bounded::Text;
-use protocol::ids::{BrokerId, DepositId, HostId, LeaseId, RenterId};
+use protocol::ids::{BrokerId, DepositId, HostId, LeaseId, PaymentId, RenterId};
 use protocol::operator::Reply;
 use protocol::units::{MicroUsd, Seconds, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -28,6 +28,98 @@ pub enum AdminRequest {
     },
     /// Do the books balance?
     LedgerCheck,
+    /// A host deposited a bond, or got it back.
+    Bond(HostMoney),
+    /// As above, back to the host.
+    ReturnBond(HostMoney),
+    /// Give a renter back a part of what a lease cost.
+    Refund(Refund),
+    /// Make the payouts that are due, and say which are open.
+    Payouts {
+        /// What a host has to have free at least.
+        #[serde(with = "shown::usd", rename = "minimum_usd")]
+        minimum: MicroUsd,
+    },
+    /// A payout was paid.
+    PayoutPaid(PayoutNote),
+    /// A payout is not to be paid.
+    PayoutDropped(PayoutNote),
+    /// A host may take no leases; without a reason it may again.
+    Suspend {
+        /// Which.
+        #[serde(with = "shown::text")]
+        host: HostId,
+        /// Why.
+        why: Option<Text<128>>,
+    },
+}
+
+/// Money of a host's bond.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HostMoney {
+    /// The id: with the same one it has one effect.
+    #[serde(with = "shown::text")]
+    pub id: PaymentId,
+    /// Whose.
+    #[serde(with = "shown::text")]
+    pub host: HostId,
+    /// How much.
+    #[serde(with = "shown::usd", rename = "amount_usd")]
+    pub amount: MicroUsd,
+    /// A note for the books.
+    pub note: Text<128>,
+}
+
+/// Money that goes back to a renter.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Refund {
+    /// The id: with the same one it has one effect.
+    #[serde(with = "shown::text")]
+    pub id: PaymentId,
+    /// Of which lease.
+    #[serde(with = "shown::text")]
+    pub lease: LeaseId,
+    /// How much.
+    #[serde(with = "shown::usd", rename = "amount_usd")]
+    pub amount: MicroUsd,
+    /// Why.
+    pub note: Text<128>,
+}
+
+/// What became of a payout.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PayoutNote {
+    /// Which.
+    #[serde(with = "shown::text")]
+    pub id: PaymentId,
+    /// The bank's name of the transfer, or why it is dropped.
+    pub note: Text<128>,
+}
+
+/// A payment on the books.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PaymentRow {
+    /// Its id.
+    pub payment: String,
+    /// What it is: `bond`, `bond-returned`, `refund`, `payout`.
+    pub kind: String,
+    /// The host or the lease that it is about.
+    pub about: String,
+    /// How much.
+    #[serde(with = "shown::usd", rename = "amount_usd")]
+    pub amount: MicroUsd,
+    /// When it was written down.
+    #[serde(with = "shown::time")]
+    pub at: Timestamp,
+    /// Where it stands: `open`, `paid`, `dropped`, `done`.
+    pub status: String,
+    /// The operator's note.
+    pub note: String,
+    /// Whether it was there before this was asked.
+    pub before: bool,
 }
 
 /// Money received.
@@ -63,6 +155,12 @@ pub enum AdminReply {
     Leases(Vec<LeaseRow>),
     /// To [`AdminRequest::LedgerCheck`].
     Ledger(LedgerView),
+    /// To what moves a host's money.
+    Payment(Box<PaymentRow>),
+    /// To [`AdminRequest::Payouts`].
+    Payouts(Vec<PaymentRow>),
+    /// To [`AdminRequest::Suspend`].
+    Noted,
     /// No, because.
     Refused(String),
 }

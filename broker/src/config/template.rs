@@ -58,7 +58,7 @@ announce = {announce}
 
 fn market_part(init: &Init) -> String {
     let market = MarketSettings::default();
-    let lines: [(&str, Seconds, &str); 10] = [
+    let lines: [(&str, Seconds, &str); 13] = [
         (
             "accept_within_s",
             market.accept_within,
@@ -103,7 +103,22 @@ fn market_part(init: &Init) -> String {
         (
             "disk_keep_unpaid_s",
             market.disk_keep_unpaid,
-            "or for so long when the money ran out.",
+            "or for so long when the money ran out, or somebody else took the resource.",
+        ),
+        (
+            "min_run_s",
+            market.min_run,
+            "An interruptible lease cannot be outbid so long after it began to run.",
+        ),
+        (
+            "dispute_s",
+            market.dispute,
+            "What a host earned is pending for so long, in case it has to be given back,",
+        ),
+        (
+            "dispute_trusted_s",
+            market.dispute_trusted,
+            "or for so long when it carries its leases through, with a score of 0.97 or more.",
         ),
     ];
     let fee = init.fee_bps.unwrap_or(market.fee.0);

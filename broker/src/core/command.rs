@@ -3,7 +3,8 @@
 //! Wishes, not facts: nothing here has happened. What comes of it is in `event`.
 
 use protocol::bounded::Text;
-use protocol::ids::{DepositId, LeaseId, RenterId};
+use crate::core::payment::{MoneyOrder, Payment};
+use protocol::ids::{DepositId, LeaseId, PaymentId, RenterId};
 use protocol::lease::{Grant, LeaseView, Refusal, Report};
 use protocol::order::{LeaseCommand, Order};
 use protocol::signed::Verified;
@@ -35,6 +36,8 @@ pub enum Command {
     Refuse(Verified<Refusal>),
     /// A host says how a lease stands.
     Report(Verified<Report>),
+    /// The operator moves a host's money.
+    Money(MoneyOrder),
     /// The operator ends a lease.
     Operator {
         /// Which.
@@ -51,6 +54,17 @@ pub enum Answer {
     Deposited(Balance),
     /// Heard.
     Noted,
+    /// The payment as it stands, and whether it stood so before.
+    Payment {
+        /// Its id.
+        id: PaymentId,
+        /// What it is.
+        payment: Box<Payment>,
+        /// Nothing changed: it was there.
+        before: bool,
+    },
+    /// The payouts that are to be paid.
+    Payouts(Vec<(PaymentId, Payment)>),
     /// The renter's money; that deposit is in it since its id was used first, and nothing changed.
     DepositedBefore(Balance),
 }

@@ -2,8 +2,9 @@
 
 use crate::core::event::Event;
 use crate::core::meter::Meter;
-use protocol::ids::{LeaseId, RenterId};
+use protocol::ids::{LeaseId, PaymentId, RenterId};
 use protocol::lease::ContainerState;
+use protocol::message::Rejection;
 
 /// What an input comes to.
 #[derive(Debug)]
@@ -17,12 +18,17 @@ pub(super) struct Decision {
 }
 
 /// What the answer is about; it is made after the events are applied.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) enum Reply {
     Lease(LeaseId),
     Deposited(RenterId),
     DepositedBefore(RenterId),
     Noted,
+    /// No, though something came of it for others.
+    Refused(Box<Rejection>),
+    Payment(PaymentId),
+    PaymentBefore(PaymentId),
+    OpenPayouts,
 }
 
 impl Decision {

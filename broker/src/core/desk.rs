@@ -4,17 +4,20 @@
 //! Whoever owns a desk gives it the time and a way to record events; nothing here waits, and nothing is
 //! known to have happened before it was recorded.
 
-use crate::core::book::{Book, BookRefusal, Listing};
+use crate::core::book::{Book, BookRefusal};
 use crate::core::command::{Answer, Command};
 pub(super) use crate::core::decision::{Decision, Reply};
 use crate::core::event::{Event, Fact};
-use crate::core::lease::Lease;
+use crate::core::lease::{Lease, State};
 use crate::core::market::Market;
 use crate::core::meter::Meter;
 use crate::core::order::Deposit;
+use crate::core::ripening::Ripening;
+use crate::core::reliability::HostWatch;
 use crate::core::settings::MarketSettings;
 pub use crate::core::soft::Change;
 use crate::core::soft::Soft;
+use crate::core::waiting::{Venue, Waiting};
 use ed25519_dalek::SigningKey;
 use protocol::bounded::{List, Text};
 use protocol::ids::{HostId, LeaseId};
@@ -33,8 +36,11 @@ pub struct Desk {
     pub(crate) key: SigningKey,
     pub(crate) started_at: Timestamp,
     pub(super) goals_made: u64,
+    pub(super) hosts_watched: HostWatch,
+    pub(super) waiting: Waiting,
     ahead: Millis,
     soft: Soft,
+    pub(super) ripening: Ripening,
 }
 
 /// How a desk is set up.
@@ -60,16 +66,30 @@ impl Desk {
             settings,
             key,
         } = setup;
+        let hosts_watched = HostWatch::open(market.reliability(), market.last_at(), now);
         let mut desk = Self {
+            hosts_watched,
             market,
             book,
             settings,
             key,
             started_at: now,
             goals_made: 0,
+            waiting: Waiting::default(),
             ahead: Millis(0),
             soft: Soft::default(),
+            ripening: Ripening::default(),
         };
+        let marked: Vec<LeaseId> = desk
+            .market
+            .leases()
+            .filter(|lease| !lease.marks.is_empty())
+            .map(|lease| lease.id)
+            .collect();
+        for lease in marked {
+            desk.plan_ripening(now, lease);
+        }
+        desk.take_up_waiting();
         let live: Vec<LeaseId> = desk.market.live_leases().map(|lease| lease.id).collect();
         for lease in live {
             desk.plan(now, lease, MeterFrom::Journal);
@@ -100,6 +120,7 @@ impl Desk {
         if let Some((lease, run, container)) = decision.container {
             self.hear(now, lease, run, container);
         }
+        self.settle_down(now, record)?;
         Ok(self.answer(now, decision.reply))
     }
 
@@ -113,6 +134,8 @@ impl Desk {
         record: &mut impl FnMut(&Event) -> Result<(), E>,
     ) -> Result<(), E> {
         self.book.expire(self.wall(now));
+        self.watch_hosts(now, record)?;
+        self.ripen_all(now, record)?;
         while let Some(id) = self.soft.due(now) {
             let fill = self.is_time_to_fill(now, id);
             let lease = self.market.lease(id);
@@ -127,23 +150,33 @@ impl Desk {
             }
             self.plan(now, id, MeterFrom::Here);
             self.soft.look_later(id, now);
+            self.note_bids(now, id);
+            self.settle_down(now, record)?;
         }
-        Ok(())
+        self.end_waiting(now, record)?;
+        self.settle_down(now, record)
     }
 
-    /// Takes up all that a host offers now.
+    /// Takes up all that a host offers now, and serves the orders that waited for it.
     ///
     /// # Errors
-    /// When an offer is not the host's, or contradicts itself.
-    pub fn announce(
+    /// As [`Self::handle`]; inside, when an offer is not the host's, or contradicts itself.
+    pub fn announce<E>(
         &mut self,
         now: Timestamp,
         host: HostId,
         offers: Vec<Verified<Offer>>,
         addresses: List<Text<256>, 8>,
-    ) -> Result<(), BookRefusal> {
-        let now = self.wall(now);
-        self.book.announce(now, host, offers, addresses).map(|_| ())
+        record: &mut impl FnMut(&Event) -> Result<(), E>,
+    ) -> Result<Result<(), BookRefusal>, E> {
+        self.hosts_watched.heard(now, host, &addresses);
+        let wall = self.wall(now);
+        if let Err(refusal) = self.book.announce(wall, host, offers, addresses) {
+            return Ok(Err(refusal));
+        }
+        self.waiting.note(Venue::Host(host));
+        self.settle_down(now, record)?;
+        Ok(Ok(()))
     }
 
     /// When a host announced anything last, if it did and is still there.
@@ -163,6 +196,11 @@ impl Desk {
     #[must_use]
     pub const fn wall(&self, now: Timestamp) -> Timestamp {
         now.before(self.ahead)
+    }
+
+    /// The moment of the books at which everybody else's clock says `wall`.
+    pub(super) const fn book_time(&self, wall: Timestamp) -> Timestamp {
+        wall.after(self.ahead)
     }
 
     /// Withdraws all offers of a host that is not connected any more.
@@ -204,15 +242,6 @@ impl Desk {
         &self.market
     }
 
-    /// Whether nobody has any resource of `listing`.
-    pub(super) fn is_free(&self, listing: &Listing) -> bool {
-        let host = listing.host();
-        let resources = &listing.offer().share.resources;
-        resources
-            .iter()
-            .all(|resource| self.market.holder(host, resource).is_none())
-    }
-
     /// A lease's meter, as far as it is known.
     pub(super) fn meter(&self, lease: &Lease) -> Meter {
         self.soft
@@ -223,8 +252,21 @@ impl Desk {
     /// A lease's meter with the time up to `now` counted as its state says.
     pub(super) fn meter_at(&self, now: Timestamp, lease: &Lease) -> Meter {
         let counting = lease.state.counting();
+        // Nobody pays for running on after the end of a notice.
+        let until = match lease.state {
+            State::Noticed { by, .. } => now.min(by),
+            State::Clearing { .. }
+            | State::Offered { .. }
+            | State::Accepted { .. }
+            | State::Preparing { .. }
+            | State::Running
+            | State::Suspect { .. }
+            | State::Paused { .. }
+            | State::Closing { .. }
+            | State::Closed { .. } => now,
+        };
         self.meter(lease)
-            .counted_to(now, counting, self.settings.suspect_after)
+            .counted_to(until, counting, self.settings.suspect_after)
     }
 
     pub(super) fn progress_of(&self, lease: &Lease) -> Option<Progress> {
@@ -267,12 +309,13 @@ impl Desk {
             Command::Grant(grant) => self.decide_grant(now, grant),
             Command::Refuse(refusal) => self.decide_refusal(now, &refusal),
             Command::Report(report) => self.decide_report(now, &report),
+            Command::Money(order) => self.decide_money(now, order),
             Command::Operator { lease } => self.decide_operator(now, lease),
         }
     }
 
     /// Records an event, then applies it.
-    fn happen<E>(
+    pub(super) fn happen<E>(
         &mut self,
         now: Timestamp,
         event: Event,
@@ -282,8 +325,11 @@ impl Desk {
         record(&event)?;
         let lease = event.lease();
         let (from, goal) = consequences(&event.fact);
+        self.note_event(&event.fact);
         self.market.apply(event);
+        self.waiting.update_from(&self.market, lease);
         if let Some(lease) = lease {
+            self.plan_ripening(now, lease);
             self.plan(now, lease, from);
             self.changed(now, lease, goal);
         }
@@ -295,16 +341,24 @@ impl Desk {
             Reply::Lease(lease) => self.view(now, lease).map(Box::new).map(Answer::Lease),
             Reply::Deposited(renter) => Ok(Answer::Deposited(self.balance(renter))),
             Reply::DepositedBefore(renter) => Ok(Answer::DepositedBefore(self.balance(renter))),
+            Reply::Payment(id) => Ok(self.payment_answer(id, false)),
+            Reply::PaymentBefore(id) => Ok(self.payment_answer(id, true)),
+            Reply::OpenPayouts => Ok(self.open_payouts()),
             Reply::Noted => Ok(Answer::Noted),
+            Reply::Refused(rejection) => Err(*rejection),
         }
     }
 
     fn changed(&mut self, now: Timestamp, id: LeaseId, goal: bool) {
         let revision = self.revision(id).saturating_add(1).max(now.0);
-        let Some(lease) = self.market.lease(id) else {
-            return;
+        let (renter, host) = match (self.market.lease(id), self.market.resting(id)) {
+            (Some(lease), _) => (lease.contract.renter, Some(lease.contract.host)),
+            (None, Some(rest)) => (rest.renter(), None),
+            (None, None) => return,
         };
-        let (renter, host) = (lease.contract.renter, lease.contract.host);
+        if let Some(host) = host.filter(|_| goal) {
+            self.hosts_watched.touch(host);
+        }
         self.soft.changed(Change {
             lease: id,
             revision,
@@ -386,7 +440,12 @@ const fn consequences(fact: &Fact) -> (MeterFrom, bool) {
         | Fact::Lapsed { .. }
         | Fact::RestRebid { .. }
         | Fact::Held { .. }
+        | Fact::Paid { .. }
+        | Fact::Matured { .. }
+        | Fact::Suspended { .. }
         | Fact::Warned { .. }
+        | Fact::Heard(_)
+        | Fact::Away(_)
         | Fact::Commanded(_) => (MeterFrom::Here, false),
     }
 }

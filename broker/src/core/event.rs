@@ -6,12 +6,16 @@
 use crate::core::lease::State;
 use crate::core::ledger::Entry;
 use crate::core::meter::Meter;
+use crate::core::payment::{Note, Payment, PaymentKind, Payout};
+use crate::core::ripening::Mark;
+use crate::core::reliability::Heard;
 use protocol::bounded::Text;
-use protocol::ids::{DepositId, LeaseId, RenterId};
+use protocol::ids::{DepositId, HostId, LeaseId, PaymentId, RenterId};
 use protocol::lease::{Award, EndCause, Grant};
 use protocol::offer::Share;
 use protocol::order::{LeaseCommand, Order};
-use protocol::signed::{Signed, Statement, Verified};
+use protocol::reliability::Interval;
+use protocol::signed::{Draft, Signed, Statement, Verified};
 use protocol::terms::{ContractKind, Limits, Prices, Rates};
 use protocol::units::{MicroUsd, PricePerHour, Seconds, Timestamp};
 use protocol::usage::{Amounts, Term};
@@ -98,6 +102,31 @@ pub enum Fact {
     },
     /// The lease's terms changed at this moment: its bid, or its kind.
     Changed(Box<Terms>),
+    /// The operator moved a host's money, or a payout of it stands otherwise now.
+    Paid {
+        /// Its id.
+        id: PaymentId,
+        /// What it is now.
+        payment: Box<Payment>,
+    },
+    /// What a host earned of a lease up to the mark is free.
+    Matured {
+        /// The lease.
+        lease: LeaseId,
+        /// Up to when.
+        mark: Mark,
+    },
+    /// A host may take no leases from here on, or may again.
+    Suspended {
+        /// Which.
+        host: HostId,
+        /// Why; it may again without.
+        why: Option<Note>,
+    },
+    /// When hosts were heard since the last line about each of them.
+    Heard(Heard),
+    /// The broker or its network was away: what happened then is put down to nobody.
+    Away(Interval),
 }
 
 /// An order that waits.
@@ -141,8 +170,8 @@ pub struct Terms {
 pub struct Match {
     /// The renter's order.
     pub order: Kept<Order>,
-    /// The broker's award: prices, fee, host, number.
-    pub award: Kept<Award>,
+    /// The broker's award: prices, fee, host, number. Signed when the host is told of it.
+    pub award: Draft<Award>,
     /// What is leased.
     pub share: Share,
     /// The bid for each GPU and hour, if it is interruptible.
@@ -198,7 +227,14 @@ impl Event {
     #[must_use]
     pub fn lease(&self) -> Option<LeaseId> {
         match &self.fact {
-            Fact::Deposited { .. } => None,
+            Fact::Deposited { .. } | Fact::Suspended { .. } | Fact::Heard(_) | Fact::Away(_) => None,
+            Fact::Paid { payment, .. } => match payment.what {
+                PaymentKind::Refund(lease) => Some(lease),
+                PaymentKind::Bond(_)
+                | PaymentKind::BondReturned(_)
+                | PaymentKind::Payout(..) => None,
+            },
+            Fact::Matured { lease, .. } => Some(*lease),
             Fact::Matched(matched) => Some(matched.award.body().lease),
             Fact::Granted { lease, .. } | Fact::Held { lease } | Fact::Warned { lease, .. } => {
                 Some(*lease)
@@ -231,6 +267,18 @@ impl Event {
             Fact::Cleared { .. } => "cleared",
             Fact::RestRebid { .. } => "rebid",
             Fact::Changed(_) => "changed",
+            Fact::Paid { payment, .. } => match payment.what {
+                PaymentKind::Bond(_) => "bond",
+                PaymentKind::BondReturned(_) => "bond-returned",
+                PaymentKind::Refund(_) => "refunded",
+                PaymentKind::Payout(_, Payout::Open) => "payout",
+                PaymentKind::Payout(_, Payout::Paid(_)) => "paid-out",
+                PaymentKind::Payout(_, Payout::Dropped(_)) => "payout-dropped",
+            },
+            Fact::Matured { .. } => "matured",
+            Fact::Suspended { .. } => "suspended",
+            Fact::Heard(_) => "heard",
+            Fact::Away(_) => "away",
         }
     }
 }

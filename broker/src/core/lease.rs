@@ -6,6 +6,7 @@
 use crate::core::charge;
 use crate::core::event::{Kept, Match};
 use crate::core::meter::{Counting, Meter};
+use crate::core::ripening::Mark;
 use protocol::codec;
 use protocol::ids::{Digest, HostId, LeaseId, OfferId, OrderId, RenterId};
 use protocol::job::PinnedImage;
@@ -275,6 +276,10 @@ pub struct Lease {
     pub run_from: Millis,
     /// What the operator gave back of it.
     pub refunded: MicroUsd,
+    /// What its host earned by which time, as far as it is pending.
+    pub marks: Vec<Mark>,
+    /// What of it is not pending any more.
+    pub matured: MicroUsd,
     /// Whether the renter was warned that the money does not last.
     pub low_balance: bool,
 }
@@ -349,6 +354,8 @@ impl Lease {
             term,
             run_from: Millis(0),
             refunded: MicroUsd::ZERO,
+            marks: Vec::new(),
+            matured: MicroUsd::ZERO,
             low_balance: false,
         }
     }
@@ -375,6 +382,8 @@ impl Lease {
     #[must_use]
     pub fn want(&self) -> Want {
         match self.state {
+            // It ran before, and its disk waits for the next run.
+            State::Clearing { .. } if self.started_at.is_some() => Want::Stop,
             State::Clearing { .. }
             | State::Offered { .. }
             | State::Accepted { .. }
@@ -440,7 +449,11 @@ impl Lease {
     /// What `time` of running costs, the disk included.
     #[must_use]
     pub fn burn_running(&self, time: Seconds) -> MicroUsd {
-        let rate = self.contract.rates.current();
+        // What is paid in advance costs nothing more; what was waived of a run costs again in the next.
+        let rate = match self.term {
+            Some(_) => PricePerHour(0),
+            None => self.contract.prices.compute,
+        };
         charge::running_cost(&self.contract.prices, rate, self.contract.disk, time)
     }
 

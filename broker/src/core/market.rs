@@ -6,9 +6,13 @@
 use crate::core::event::{Event, Fact, Move, Reading, Terms};
 use crate::core::lease::{Lease, State};
 use crate::core::ledger::{Account, Ledger};
+use crate::core::payment::{Note, Payment, PaymentKind, Payout};
+use crate::core::reliability::Reliability;
 use crate::core::rest::Resting;
 use crate::core::seen::ReplayWindow;
-use protocol::ids::{BrokerId, DepositId, HostId, LeaseId, PublicKey, RenterId};
+use protocol::ids::{
+    BrokerId, DepositId, HostId, LeaseId, PaymentId, PublicKey, RenterId,
+};
 use protocol::lease::PauseCause;
 use protocol::offer::ResourceName;
 use protocol::order::LeaseName;
@@ -26,6 +30,11 @@ pub struct Market {
     pub(crate) deposits: BTreeMap<DepositId, (RenterId, MicroUsd)>,
     pub(crate) leases: BTreeMap<LeaseId, Box<Lease>>,
     pub(crate) seen: ReplayWindow,
+    pub(crate) reliability: Reliability,
+    /// Moves of hosts' money.
+    pub(crate) payments: BTreeMap<PaymentId, Payment>,
+    /// Hosts that may take no leases, and why.
+    pub(crate) suspended: BTreeMap<HostId, Note>,
     /// Orders that wait, and those that ended waiting.
     pub(crate) rests: BTreeMap<LeaseId, Box<Resting>>,
     index: Index,
@@ -40,6 +49,8 @@ struct Index {
     resources: BTreeMap<(HostId, ResourceName), LeaseId>,
     /// Who has what next: leases that wait for those who have it now to go.
     claims: BTreeMap<(HostId, ResourceName), LeaseId>,
+    /// Payouts that are to be paid.
+    payouts: BTreeMap<HostId, PaymentId>,
     /// Orders of a renter that wait, by the broker's number.
     rests: BTreeMap<RenterId, BTreeMap<u64, LeaseId>>,
     /// Leases that have anything now.
@@ -67,6 +78,9 @@ impl Market {
             deposits: BTreeMap::new(),
             leases: BTreeMap::new(),
             seen: ReplayWindow::default(),
+            reliability: Reliability::default(),
+            payments: BTreeMap::new(),
+            suspended: BTreeMap::new(),
             rests: BTreeMap::new(),
             index: Index::default(),
         }
@@ -74,6 +88,8 @@ impl Market {
 
     /// Does what happened.
     pub fn apply(&mut self, event: Event) {
+        let before = event.lease().and_then(|id| self.leases.get(&id));
+        self.reliability.note(&event, before.map(|lease| &**lease));
         let Event { at, fact, entries } = event;
         self.events = self.events.saturating_add(1);
         self.last_at = self.last_at.max(at);
@@ -98,7 +114,10 @@ impl Market {
                 }
                 lease.grant = Some(*grant);
             }),
-            Fact::Moved(moved) => self.change(moved.lease, |lease| step(lease, *moved, at)),
+            Fact::Moved(moved) => self.change(moved.lease, |lease| {
+                step(lease, *moved, at);
+                lease.mark_earnings(at);
+            }),
             Fact::Metered(reading) => self.change(reading.lease, |lease| {
                 let Reading {
                     meter,
@@ -109,8 +128,9 @@ impl Market {
                 lease.meter = meter;
                 lease.charged = charged;
                 lease.term = term;
+                lease.mark_earnings(at);
             }),
-            Fact::Held { .. } => {}
+            Fact::Held { .. } | Fact::Heard(_) | Fact::Away(_) => {}
             Fact::Warned { lease, low } => self.change(lease, |lease| lease.low_balance = low),
             Fact::Commanded(command) => self.seen.remember(&command, at),
             Fact::Rested(rest) => {
@@ -133,7 +153,18 @@ impl Market {
                 };
                 lease.since = at;
             }),
-            Fact::Changed(terms) => self.change(terms.lease, |lease| change_terms(lease, *terms)),
+            Fact::Changed(terms) => self.change(terms.lease, |lease| {
+                change_terms(lease, *terms);
+                lease.mark_earnings(at);
+            }),
+            Fact::Paid { id, payment } => self.pay(id, *payment),
+            Fact::Matured { lease, mark } => self.change(lease, |lease| {
+                lease.matured = lease.matured.max(mark.earned);
+                lease.marks.retain(|later| later.at > mark.at);
+            }),
+            Fact::Suspended { host, why } => {
+                self.suspend(host, why);
+            }
         }
     }
 
@@ -141,6 +172,51 @@ impl Market {
     pub(crate) fn add_deposit(&mut self, id: DepositId, renter: RenterId, amount: MicroUsd) {
         self.deposits.insert(id, (renter, amount));
         self.index.renters.insert(renter);
+    }
+
+    /// Takes up a payment, or what it is now.
+    pub(crate) fn pay(&mut self, id: PaymentId, payment: Payment) {
+        match payment.what {
+            // A snapshot's lease has it in it; a payment of one is put down there before its leases.
+            PaymentKind::Refund(lease) => self.change(lease, |lease| {
+                lease.refunded = lease.refunded.saturating_add(payment.amount);
+            }),
+            PaymentKind::Payout(host, stands) => self.index.payout(host, id, stands),
+            PaymentKind::Bond(_) | PaymentKind::BondReturned(_) => {}
+        }
+        self.payments.insert(id, payment);
+    }
+
+    /// Lets a host take no leases from here on, or lets it again.
+    pub(crate) fn suspend(&mut self, host: HostId, why: Option<Note>) {
+        match why {
+            Some(why) => self.suspended.insert(host, why),
+            None => self.suspended.remove(&host),
+        };
+    }
+
+    /// A move of a host's money.
+    #[must_use]
+    pub fn payment(&self, id: PaymentId) -> Option<&Payment> {
+        self.payments.get(&id)
+    }
+
+    /// All moves of hosts' money, by id.
+    pub fn payments(&self) -> impl Iterator<Item = (PaymentId, &Payment)> {
+        self.payments.iter().map(|(id, payment)| (*id, payment))
+    }
+
+    /// The payout that is to be paid to a host.
+    #[must_use]
+    pub fn open_payout(&self, host: HostId) -> Option<(PaymentId, &Payment)> {
+        let id = *self.index.payouts.get(&host)?;
+        Some((id, self.payment(id)?))
+    }
+
+    /// Why a host may take no leases, if it may not.
+    #[must_use]
+    pub fn suspended(&self, host: HostId) -> Option<&Note> {
+        self.suspended.get(&host)
     }
 
     /// Takes up a lease, from a match or a snapshot.
@@ -226,6 +302,12 @@ impl Market {
     #[must_use]
     pub const fn last_at(&self) -> Timestamp {
         self.last_at
+    }
+
+    /// What is known of hosts.
+    #[must_use]
+    pub const fn reliability(&self) -> &Reliability {
+        &self.reliability
     }
 
     /// The accounts.
@@ -363,7 +445,11 @@ fn step(lease: &mut Lease, moved: Move, at: Timestamp) {
     } = moved;
     if matches!(
         (&lease.state, &to),
-        (State::Paused { .. }, State::Preparing { .. })
+        // A lease that clears on its way to be prepared has run before: a first one is offered.
+        (
+            State::Paused { .. } | State::Clearing { .. },
+            State::Preparing { .. }
+        )
     ) {
         lease.run = lease.run.saturating_add(1);
     }
@@ -416,6 +502,13 @@ impl Index {
             let of_renter = self.rests.entry(rest.renter()).or_default();
             of_renter.insert(rest.number, rest.lease);
         }
+    }
+
+    fn payout(&mut self, host: HostId, id: PaymentId, stands: Payout) {
+        match stands {
+            Payout::Open => self.payouts.insert(host, id),
+            Payout::Paid(_) | Payout::Dropped(_) => self.payouts.remove(&host),
+        };
     }
 
     /// Takes it down again.

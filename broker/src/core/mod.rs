@@ -7,10 +7,13 @@
 //!              └─ book, meters ahead of the journal         soft: gone after a restart, and rebuilt
 //! ```
 //!
-//! Every kind of contract is an order that becomes an event that makes a lease. Bids, interruptible and
-//! reserved contracts join as variants of [`protocol::terms::ContractKind`], decide in a file of their own
-//! beside `order`, and keep their resting bids in [`market::Market`]; meters, charges and ledger serve them
-//! as they are.
+//! Every kind of contract is an order that becomes an event that makes a lease, now or after it waited:
+//!
+//! ```text
+//! order ─▶ placing: which offer ─▶ capacity: which GPUs ─▶ auction: who goes for them
+//!              └─ claiming: the match, or an order that waits (rest, waiting)
+//! after each event: following ─▶ matching: who is next ─▶ placing, resume; eviction: notice
+//! ```
 
 pub mod settings;
 
@@ -24,21 +27,39 @@ pub mod meter;
 
 pub mod lease;
 pub mod market;
+pub mod reliability;
 pub mod rest;
 pub mod seen;
 pub mod state;
 
 pub mod book;
 
-mod check;
 mod decision;
 pub mod desk;
-mod lease_command;
+mod soft;
+
+mod claiming;
 mod order;
+mod placing;
+
+mod auction;
+pub mod available;
+mod capacity;
+mod eviction;
+mod following;
+mod matching;
+mod resume;
+mod waiting;
+
+mod check;
+mod lease_command;
+mod rebid;
 mod report;
 mod settle;
-mod soft;
 mod term;
+
+pub mod payment;
+pub mod ripening;
 
 pub mod goal;
 pub mod overview;

@@ -27,10 +27,16 @@ pub struct MarketSettings {
     pub stop_below: Seconds,
     /// How often a running meter is journalled.
     pub meter_every: Seconds,
+    /// How long a host's earnings are pending.
+    pub dispute: Seconds,
+    /// How long they are of a host that carries its leases through.
+    pub dispute_trusted: Seconds,
     /// How long the disk of a stopped lease is kept.
     pub disk_keep: Seconds,
-    /// How long it is kept when the money ran out.
+    /// How long it is kept when the money ran out, or the market took its resources.
     pub disk_keep_unpaid: Seconds,
+    /// How long an interruptible lease runs before a higher bid can push it out.
+    pub min_run: Seconds,
 }
 
 impl Default for MarketSettings {
@@ -45,8 +51,11 @@ impl Default for MarketSettings {
             low_balance: Seconds(900),
             stop_below: Seconds(300),
             meter_every: Seconds(30),
+            dispute: Seconds(72 * 3600),
+            dispute_trusted: Seconds(24 * 3600),
             disk_keep: Seconds(7 * 24 * 3600),
             disk_keep_unpaid: Seconds(48 * 3600),
+            min_run: Seconds(600),
         }
     }
 }

@@ -6,10 +6,13 @@
 use crate::core::lease::Lease;
 use crate::core::ledger::Account;
 use crate::core::market::Market;
+use crate::core::reliability::Kept;
+use crate::core::payment::{Note, Payment};
 use crate::core::rest::Resting;
 use crate::core::seen::Seen;
 use protocol::codec::{self, CodecError};
-use protocol::ids::{BrokerId, DepositId, RenterId};
+use protocol::ids::{BrokerId, DepositId, HostId, PaymentId, RenterId};
+use protocol::reliability::Outcome;
 use protocol::units::{MicroUsd, Timestamp};
 use serde::{Deserialize, Serialize};
 
@@ -35,8 +38,16 @@ enum Record<L> {
     Lease(L),
     /// A statement that had its effect.
     Seen(Seen),
+    /// A move of a host's money.
+    Payment(PaymentId, Payment),
+    /// A host that may take no leases.
+    Suspended(HostId, Note),
     /// An order that waits, or waited.
     Resting(Box<Resting>),
+    /// What is known of a host.
+    Host(Box<Kept>),
+    /// What came of a lease of the host before.
+    Outcome(Box<Outcome>),
 }
 
 /// Why bytes are not a market.
@@ -64,6 +75,9 @@ impl Market {
             + self.leases.len()
             + self.seen.len()
             + self.rests.len()
+            + self.payments.len()
+            + self.suspended.len()
+            + self.reliability.size()
     }
 
     /// The state as bytes.
@@ -98,6 +112,13 @@ impl Market {
                 balance,
             })?;
         }
+        // Before the leases, which have their refunds in them.
+        for (id, payment) in self.payments() {
+            writer.put(&Record::Payment(id, payment.clone()))?;
+        }
+        for (host, why) in &self.suspended {
+            writer.put(&Record::Suspended(*host, why.clone()))?;
+        }
         for lease in self.leases() {
             writer.put(&Record::Lease(lease))?;
         }
@@ -106,6 +127,12 @@ impl Market {
         }
         for rest in self.rests() {
             writer.put(&Record::Resting(Box::new(rest.clone())))?;
+        }
+        for kept in self.reliability.kept() {
+            writer.put(&Record::Host(Box::new(kept)))?;
+        }
+        for outcome in self.reliability.outcomes() {
+            writer.put(&Record::Outcome(Box::new(outcome.clone())))?;
         }
         Ok(writer.bytes)
     }
@@ -138,7 +165,11 @@ impl Market {
                 Record::Balance { account, balance } => market.ledger.restore(account, balance),
                 Record::Lease(lease) => market.insert(lease),
                 Record::Seen(seen) => market.seen.insert(seen),
+                Record::Payment(id, payment) => market.pay(id, payment),
+                Record::Suspended(host, why) => market.suspend(host, Some(why)),
                 Record::Resting(rest) => market.insert_rest(*rest),
+                Record::Host(kept) => market.reliability.restore(*kept),
+                Record::Outcome(outcome) => market.reliability.restore_outcome(*outcome),
             }
         }
         Ok(market)

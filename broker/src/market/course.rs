@@ -59,10 +59,15 @@ impl Course {
             | Fact::Metered(_)
             | Fact::Held { .. }
             | Fact::Commanded(_)
+            | Fact::Paid { .. }
+            | Fact::Matured { .. }
+            | Fact::Suspended { .. }
             | Fact::Rested(_)
             | Fact::Lapsed { .. }
             | Fact::Cleared { .. }
             | Fact::RestRebid { .. }
+            | Fact::Heard(_)
+            | Fact::Away(_)
             | Fact::Changed(_) => return,
         };
         self.steps.extend(event.lease().map(|lease| Step {
