@@ -116,6 +116,9 @@ impl<'de, const N: usize> Deserialize<'de> for Text<N> {
 pub struct List<T, const N: usize>(Vec<T>);
 
 impl<T, const N: usize> List<T, N> {
+    /// Most items.
+    pub const MAXIMUM: usize = N;
+
     /// Checks the number of items.
     ///
     /// # Errors

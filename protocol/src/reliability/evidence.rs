@@ -177,11 +177,14 @@ impl Evidence {
         starts
     }
 
-    /// Whether something is so long that old evidence has to be carried over before more is added.
+    /// Whether something is so long that old evidence has to be carried over before more is added. Of outcomes
+    /// it is asked after each new one, and answered at every 256th: leases that are not over cannot be carried.
     #[must_use]
     pub fn is_full(&self) -> bool {
         let lists = [self.heard.len(), self.excluded.len(), self.incidents.len()];
-        self.outcomes.len() > OUTCOMES_MAX || lists.iter().any(|length| *length >= INTERVALS_MAX)
+        let outcomes = self.outcomes.len();
+        let has_many = outcomes > OUTCOMES_MAX && outcomes % OUTCOMES_KEPT == 1;
+        has_many || lists.iter().any(|length| *length >= INTERVALS_MAX)
     }
 
     /// Carries the older half of what is too much over into one sum. What is left of it decays as before, and
@@ -281,7 +284,7 @@ fn count_start(starts: &mut (u32, u32), outcome: &Outcome) {
         return;
     }
     match outcome.start {
-        Start::Ran(at) if at.since(outcome.ordered_at) <= START_WITHIN.millis() => {
+        Start::Ran(at) if at.since(outcome.asked_at) <= START_WITHIN.millis() => {
             starts.0 = starts.0.saturating_add(1);
         }
         Start::Ran(_) | Start::Failed(Party::Host) => starts.1 = starts.1.saturating_add(1),

@@ -29,7 +29,7 @@ pub use fault::{Fault, Incident, Weight};
 pub use model::{cluster, decay, decayed_hours, hazard, start_probability, survival};
 pub use score::{Counted, Score};
 pub use statements::{
-    Carried, INTERVALS_MAX, Interval, Outcome, PAYERS_MAX, Payer, Standing, Start,
+    Carried, HostEvidence, INTERVALS_MAX, Interval, Outcome, PAYERS_MAX, Payer, Standing, Start,
 };
 
 use crate::units::Seconds;

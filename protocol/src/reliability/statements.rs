@@ -4,7 +4,7 @@ use super::Incident;
 use crate::bounded::List;
 use crate::ids::{Digest, HostId, LeaseId, RenterId};
 use crate::lease::Party;
-use crate::signed::Statement;
+use crate::signed::{Signed, Statement};
 use crate::units::{MicroUsd, Millis, Timestamp};
 use serde::{Deserialize, Serialize};
 
@@ -82,8 +82,8 @@ pub struct Outcome {
     pub part: u16,
     /// Who paid.
     pub payer: Payer,
-    /// When it was ordered.
-    pub ordered_at: Timestamp,
+    /// When its host was asked for it.
+    pub asked_at: Timestamp,
     /// Whether it ran.
     pub start: Start,
     /// When it ran, in order.
@@ -145,4 +145,26 @@ pub struct Standing {
 
 impl Statement for Standing {
     const TYPE: &'static str = "standing/v1";
+}
+
+/// What a broker answers of a host: a page of the evidence, and the score that all of it comes to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostEvidence {
+    /// How the host stood.
+    pub standing: Signed<Standing>,
+    /// The moment of `ppm`, by the broker's clock.
+    pub as_of: Timestamp,
+    /// The shown score in millionths.
+    pub ppm: u32,
+    /// When the host was heard last, if it is there.
+    pub heard_at: Option<Timestamp>,
+    /// Outcomes, by lease and part.
+    pub outcomes: List<Signed<Outcome>, 64>,
+    /// Ask again from here if there are more.
+    pub next: Option<(LeaseId, u16)>,
+}
+
+impl HostEvidence {
+    /// Most outcomes in one answer.
+    pub const OUTCOMES_MAX: usize = 64;
 }

@@ -135,7 +135,7 @@ fn nothing_counts_while_the_broker_was_away() {
 fn a_start_counts_for_or_against_its_host_alone() {
     let started = |number: u8, start| Outcome {
         start,
-        ordered_at: second(0),
+        asked_at: second(0),
         ..outcome(number, payer(number), &[])
     };
     let seen = evidence([

@@ -40,14 +40,14 @@ pub(crate) fn list<T: Clone, const N: usize>(items: &[T]) -> List<T, N> {
 
 /// A lease of `payer` that ran then, paid, and was ended by its renter.
 pub(crate) fn outcome(number: u8, payer: Payer, runs: &[Interval]) -> Outcome {
-    let ordered_at = runs.first().map_or(hour(0), |run| run.from);
-    let end = runs.last().map_or(ordered_at, |run| run.to);
+    let asked_at = runs.first().map_or(hour(0), |run| run.from);
+    let end = runs.last().map_or(asked_at, |run| run.to);
     Outcome {
         host: HOST,
         lease: LeaseId::from_bytes([number; 16]),
         part: 0,
         payer,
-        ordered_at,
+        asked_at,
         start: runs
             .first()
             .map_or(Start::Failed(Party::Renter), |run| Start::Ran(run.from)),
