@@ -60,8 +60,8 @@ pub enum Notice {
         revision: u64,
         /// Whose it is.
         renter: RenterId,
-        /// Where it runs.
-        host: HostId,
+        /// Where it runs; nowhere while its order waits.
+        host: Option<HostId>,
     },
     /// A host has something else to do.
     Goal {

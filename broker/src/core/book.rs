@@ -12,10 +12,12 @@ mod admission;
 pub use admission::BookRefusal;
 
 use protocol::bounded::{List, Text};
-use protocol::filter::{Explanation, Facts, Prepared, compare};
+use crate::core::available::Available;
+use protocol::filter::{Explanation, Facts, Filter, Prepared, compare};
 use protocol::ids::{BrokerId, HostId, OfferId};
 use protocol::message::{FOUND_MAX, Found, FoundOffer, Search};
 use protocol::offer::{OFFERS_MAX, Offer};
+use protocol::terms::Need;
 use protocol::signed::Verified;
 use protocol::units::Timestamp;
 use std::cmp::Ordering;
@@ -72,12 +74,13 @@ impl Listing {
         }
     }
 
-    fn found(&self, facts: &Facts) -> FoundOffer {
+    fn found(&self, facts: &Facts, available: Option<Available>) -> FoundOffer {
+        let ask = self.offer().prices.compute;
         FoundOffer {
             offer: self.verified.signed().clone(),
             gpus: facts.gpus(),
-            price: self.offer().prices.compute,
-            pushes_out: false,
+            price: available.map_or(ask, |available| available.price),
+            pushes_out: available.is_some_and(|available| available.pushes_out),
             reliability: 0,
         }
     }
@@ -294,13 +297,30 @@ impl Book {
         self.listings.len()
     }
 
-    /// The offers that stand now, are free and match, best first; and if none does, why.
+    /// The offers of which a portion of `gpus` matches, in no order.
+    #[must_use]
+    pub fn matching(
+        &self,
+        filter: &Filter,
+        need: Need,
+        gpus: u16,
+        now: Timestamp,
+    ) -> Vec<&Listing> {
+        let filter = filter.prepare(need);
+        let fits = |facts: &Facts| facts.gpus() == gpus && filter.matches(facts);
+        self.listings
+            .values()
+            .filter(|listing| listing.is_fresh(now) && listing.portions.iter().any(fits))
+            .collect()
+    }
+
+    /// The offers that stand now, can be had and match, best first; and if none does, why.
     #[must_use]
     pub fn search(
         &self,
         search: &Search,
         now: Timestamp,
-        is_free: impl Fn(&Listing, u16) -> bool,
+        available: impl Fn(&Listing, u16) -> Option<Available>,
     ) -> Found {
         let filter = search.filter.prepare(search.need);
         let shown = || {
@@ -308,7 +328,7 @@ impl Book {
                 .values()
                 .filter(|listing| listing.is_fresh(now))
                 .flat_map(|listing| listing.portions.iter().map(move |facts| (listing, facts)))
-                .filter(|(listing, facts)| is_free(listing, facts.gpus()))
+                .filter(|(listing, facts)| available(listing, facts.gpus()).is_some())
         };
         let mut of = 0;
         let mut matching: Vec<(&Listing, &Facts)> = Vec::new();
@@ -326,7 +346,7 @@ impl Book {
         if matching.is_empty() {
             self.explain(search, &filter, shown(), &mut found);
         }
-        found.offers = self.best(search, matching);
+        found.offers = self.best(search, matching, available);
         found
     }
 
@@ -335,6 +355,7 @@ impl Book {
         &self,
         search: &Search,
         mut matching: Vec<(&Listing, &Facts)>,
+        available: impl Fn(&Listing, u16) -> Option<Available>,
     ) -> List<FoundOffer, FOUND_MAX> {
         let order = |left: &(&Listing, &Facts), right: &(&Listing, &Facts)| -> Ordering {
             compare(&search.sort, search.need, left.1, right.1)
@@ -351,7 +372,7 @@ impl Book {
             .take(wanted)
             .map_while(|(listing, facts)| {
                 room = room.checked_sub(listing.verified.signed().size())?;
-                Some(listing.found(facts))
+                Some(listing.found(facts, available(listing, facts.gpus())))
             });
         List::first(fitting)
     }
@@ -371,7 +392,7 @@ impl Book {
         found.nearest = explanation.nearest().and_then(|(id, gpus)| {
             let listing = self.listings.get(&id)?;
             let facts = listing.portions.iter().find(|facts| facts.gpus() == gpus)?;
-            Some(listing.found(facts))
+            Some(listing.found(facts, None))
         });
     }
 }

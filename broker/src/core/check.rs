@@ -10,6 +10,7 @@ use crate::core::lease::{Lease, State};
 use crate::core::settings::MarketSettings;
 use crate::core::term::SILENCE_MAX;
 use protocol::lease::{Detail, EndCause, PauseCause, Problem, ProblemKind, Stage};
+use protocol::terms::ContractKind;
 use protocol::units::{MicroUsd, Millis, Seconds, Timestamp};
 
 const HOUR: Seconds = Seconds(3600);
@@ -33,6 +34,9 @@ impl Desk {
         let to = |state: State| vec![self.moved(now, lease, state, self.meter_at(now, lease))];
         if let Some(cause) = self.term_check(now, lease).filter(|_| lease.state.is_open()) {
             return to(self.closing(now, lease, cause));
+        }
+        if self.promise_is_over(now, lease) {
+            return self.end(now, lease, EndCause::OfferEnded).into_iter().collect();
         }
         match &lease.state {
             State::Offered { accept_by, .. } if now >= *accept_by => to(State::Closed {
@@ -67,6 +71,12 @@ impl Desk {
             | State::Closing { .. }
             | State::Closed { .. } => Vec::new(),
         }
+    }
+
+    /// Whether the date until which its host promised has come for a lease that is not over.
+    fn promise_is_over(&self, now: Timestamp, lease: &Lease) -> bool {
+        let until = lease.contract.limits.until;
+        lease.state.is_open() && until.is_some_and(|until| self.wall(now) >= until)
     }
 
     /// A host that could not be heard because the broker was away gets the time to come back.
@@ -105,7 +115,9 @@ impl Desk {
 
     fn check_running(&self, now: Timestamp, lease: &Lease, fill: bool) -> Vec<Event> {
         let meter = self.meter(lease);
-        if now > self.silent_at(meter.heard) {
+        // Who has notice goes at its end, heard or not.
+        let has_notice = matches!(lease.state, State::Noticed { .. });
+        if now > self.silent_at(meter.heard) && !has_notice {
             let MarketSettings {
                 suspect_after,
                 lost_after,
@@ -208,9 +220,29 @@ impl Desk {
         let at = self.next_look_of_state(now, lease, filled);
         if lease.state.is_open() {
             at.min(self.term_look(now, lease))
+                .min(self.promise_look(lease))
+                .min(self.bids_look(now, lease))
         } else {
             at
         }
+    }
+
+    /// When the date comes until which its host promised, by the books' time.
+    fn promise_look(&self, lease: &Lease) -> Timestamp {
+        let until = lease.contract.limits.until;
+        until.map_or(Timestamp(u64::MAX), |until| self.book_time(until))
+    }
+
+    /// When a higher bid can push it out, if none can yet.
+    fn bids_look(&self, now: Timestamp, lease: &Lease) -> Timestamp {
+        let is_safe = lease.contract.kind == ContractKind::Interruptible
+            && matches!(lease.state, State::Running)
+            && !self.has_had_its_time(now, lease);
+        if !is_safe {
+            return Timestamp(u64::MAX);
+        }
+        let left = self.settings.min_run.millis().0;
+        now.after(Millis(left.saturating_sub(self.ran(now, lease).0)))
     }
 
     fn next_look_of_state(&self, now: Timestamp, lease: &Lease, filled: Timestamp) -> Timestamp {

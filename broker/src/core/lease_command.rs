@@ -1,17 +1,20 @@
-//! Deciding about what renters and the operator want done with a lease: stop, resume, end.
+//! Deciding about what renters and the operator want done with a lease, or with an order that waits: stop,
+//! resume, end, and by way of `rebid` other terms.
 //!
 //! Must not change anything.
 
 use crate::core::desk::{Decision, Desk, Reply};
 use crate::core::event::{Event, Fact};
 use crate::core::lease::{Lease, State};
+use crate::core::rest::{Resting, rest_phase};
 use crate::core::seen::Sighting;
 use protocol::ids::{LeaseId, RenterId};
-use protocol::lease::{EndCause, PauseCause};
+use protocol::lease::{EndCause, PauseCause, Phase};
 use protocol::message::Rejection;
 use protocol::order::{LeaseAction, LeaseCommand};
 use protocol::signed::Verified;
-use protocol::units::{MicroUsd, Timestamp};
+use protocol::terms::ContractKind;
+use protocol::units::Timestamp;
 
 impl Desk {
     pub(super) fn decide_lease_command(
@@ -21,23 +24,27 @@ impl Desk {
     ) -> Result<Decision, Rejection> {
         let LeaseCommand { lease: id, action } = *command.body();
         let renter = RenterId::from(command.signer());
-        let lease = self
+        let is_own_lease = |lease: &&Lease| lease.contract.renter == renter;
+        let lease = self.market.lease(id).filter(is_own_lease);
+        let rest = self
             .market
-            .lease(id)
-            .filter(|lease| lease.contract.renter == renter);
-        let lease = lease.ok_or(Rejection::UnknownLease)?;
+            .resting(id)
+            .filter(|rest| rest.renter() == renter);
+        if lease.is_none() && rest.is_none() {
+            return Err(Rejection::UnknownLease);
+        }
         match self.market.seen.sighting(&command) {
             Sighting::New => {}
             Sighting::Repeat => return Ok(Decision::answer(Reply::Lease(id))),
             Sighting::Conflict => return Err(Rejection::Replayed),
         }
-        let step = match action {
-            LeaseAction::Stop => self.stop(now, lease)?,
-            LeaseAction::Resume => self.resume(now, lease)?,
-            LeaseAction::End => self.end(now, lease, EndCause::Renter),
-            LeaseAction::SetBid(_) | LeaseAction::Convert(_) => {
-                return Err(Rejection::WrongPhase(lease.state.phase()));
-            }
+        let steps = match (lease, rest) {
+            (Some(lease), _) => self.act(now, lease, action)?,
+            (None, Some(rest)) => self
+                .act_waiting(now, rest, action)?
+                .into_iter()
+                .collect(),
+            (None, None) => Vec::new(),
         };
         let fact = Fact::Commanded(Box::new(command.into()));
         let mut events = vec![Event {
@@ -45,8 +52,45 @@ impl Desk {
             fact,
             entries: Vec::new(),
         }];
-        events.extend(step);
+        events.extend(steps);
         Ok(Decision::events(events, Reply::Lease(id)))
+    }
+
+    fn act(
+        &self,
+        now: Timestamp,
+        lease: &Lease,
+        action: LeaseAction,
+    ) -> Result<Vec<Event>, Rejection> {
+        let step = match action {
+            LeaseAction::Stop => self.stop(now, lease)?,
+            LeaseAction::Resume => return self.resume(now, lease),
+            LeaseAction::End => self.end(now, lease, EndCause::Renter),
+            LeaseAction::SetBid(bid) => self.set_bid(now, lease, bid)?,
+            LeaseAction::Convert(deal) => self.convert(now, lease, deal)?,
+        };
+        Ok(step.into_iter().collect())
+    }
+
+    /// What a renter does with an order that waits. Ending what waits no more is nothing.
+    fn act_waiting(
+        &self,
+        now: Timestamp,
+        rest: &Resting,
+        action: LeaseAction,
+    ) -> Result<Option<Event>, Rejection> {
+        let phase = rest_phase(rest);
+        match action {
+            LeaseAction::End if phase != Phase::Resting => Ok(None),
+            LeaseAction::End => Ok(Some(self.lapsed(now, rest, EndCause::Renter))),
+            LeaseAction::SetBid(bid) if phase == Phase::Resting => {
+                self.set_waiting_bid(now, rest, bid)
+            }
+            LeaseAction::Stop
+            | LeaseAction::Resume
+            | LeaseAction::SetBid(_)
+            | LeaseAction::Convert(_) => Err(Rejection::WrongPhase(phase)),
+        }
     }
 
     pub(super) fn decide_operator(
@@ -54,8 +98,12 @@ impl Desk {
         now: Timestamp,
         id: LeaseId,
     ) -> Result<Decision, Rejection> {
-        let lease = self.market.lease(id).ok_or(Rejection::UnknownLease)?;
-        let step = self.end(now, lease, EndCause::Operator);
+        let step = match (self.market.lease(id), self.market.resting(id)) {
+            (Some(lease), _) => self.end(now, lease, EndCause::Operator),
+            (None, Some(rest)) if rest.ended.is_some() => None,
+            (None, Some(rest)) => Some(self.lapsed(now, rest, EndCause::Operator)),
+            (None, None) => return Err(Rejection::UnknownLease),
+        };
         Ok(Decision::events(
             step.into_iter().collect(),
             Reply::Lease(id),
@@ -67,7 +115,7 @@ impl Desk {
         let was_running = lease.run > 1 || lease.started_at.is_some();
         match &lease.state {
             State::Running | State::Noticed { .. } | State::Suspect { .. } => {}
-            State::Preparing { .. } if was_running => {}
+            State::Preparing { .. } | State::Clearing { .. } if was_running => {}
             State::Paused { .. } => return Ok(None),
             State::Clearing { .. }
             | State::Offered { .. }
@@ -80,53 +128,48 @@ impl Desk {
         Ok(Some(self.moved(now, lease, to, self.meter_at(now, lease))))
     }
 
-    /// Starts again from the kept disk. Resuming what runs or is about to is nothing.
-    fn resume(&self, now: Timestamp, lease: &Lease) -> Result<Option<Event>, Rejection> {
-        match &lease.state {
-            State::Paused { .. } => {}
-            State::Preparing { .. } | State::Running | State::Noticed { .. } => return Ok(None),
+    /// Starts again from the kept disk. Resuming what runs or is about to is nothing. An interruptible lease
+    /// whose resources others have waits for its turn.
+    fn resume(&self, now: Timestamp, lease: &Lease) -> Result<Vec<Event>, Rejection> {
+        let (cause, disk_until) = match &lease.state {
+            State::Paused { cause, disk_until } => (cause, *disk_until),
+            State::Clearing { .. } if lease.started_at.is_some() => return Ok(Vec::new()),
+            State::Preparing { .. } | State::Running | State::Noticed { .. } => {
+                return Ok(Vec::new());
+            }
             State::Clearing { .. }
             | State::Offered { .. }
             | State::Accepted { .. }
             | State::Suspect { .. }
             | State::Closing { .. }
             | State::Closed { .. } => return Err(Rejection::WrongPhase(lease.state.phase())),
+        };
+        let misfit = match self.run_again(now, lease) {
+            Ok(events) => return Ok(events),
+            Err(misfit) => misfit,
+        };
+        let waits = misfit.rejection == Rejection::ResourceTaken
+            && lease.contract.kind == ContractKind::Interruptible;
+        if !waits {
+            return Err(misfit.rejection);
         }
-        let contract = &lease.contract;
-        let heard = self.book.heard_at(contract.host);
-        let silence_max = self.settings.suspect_after.millis();
-        if heard.is_none_or(|heard| self.wall(now).since(heard) > silence_max) {
-            return Err(Rejection::HostGone);
+        let mut events = self.conversions(now, &misfit.converts);
+        if !cause.resumes_by_itself() {
+            let to = State::Paused {
+                cause: PauseCause::Outbid,
+                disk_until,
+            };
+            events.push(self.moved(now, lease, to, self.meter_at(now, lease)));
         }
-        let is_taken = |resource| self.market.holder(contract.host, resource).is_some();
-        if contract.share.resources.iter().any(is_taken) {
-            return Err(Rejection::ResourceTaken);
-        }
-        let meter = self.meter_at(now, lease);
-        // What is charged up to here comes out of the same money.
-        let unposted = lease
-            .charge_for(&meter.usage)
-            .total()
-            .saturating_sub(lease.charged.total());
-        let needed = self.hold_to_run(lease, &meter).saturating_add(unposted);
-        let held = self.market.held(lease.id);
-        let available = self.market.available(contract.renter);
-        if needed > held.saturating_add(available) {
-            let needed = needed.saturating_sub(held).max(MicroUsd::ZERO);
-            return Err(Rejection::NotEnoughMoney { available, needed });
-        }
-        let start_by = now.after(contract.limits.start_within.millis());
-        Ok(Some(self.moved(
-            now,
-            lease,
-            State::Preparing { start_by },
-            meter,
-        )))
+        Ok(events)
     }
 
     /// Ends a lease. Ending what ends is nothing.
     pub(super) fn end(&self, now: Timestamp, lease: &Lease, cause: EndCause) -> Option<Event> {
         let to = match &lease.state {
+            State::Clearing { .. } if lease.started_at.is_some() => {
+                self.closing(now, lease, cause)
+            }
             State::Clearing { .. } | State::Offered { .. } => State::Closed { cause },
             State::Accepted { .. }
             | State::Preparing { .. }

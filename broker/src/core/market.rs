@@ -10,9 +10,7 @@ use crate::core::payment::{Note, Payment, PaymentKind, Payout};
 use crate::core::reliability::Reliability;
 use crate::core::rest::Resting;
 use crate::core::seen::ReplayWindow;
-use protocol::ids::{
-    BrokerId, DepositId, HostId, LeaseId, PaymentId, PublicKey, RenterId,
-};
+use protocol::ids::{BrokerId, DepositId, HostId, LeaseId, PaymentId, PublicKey, RenterId};
 use protocol::lease::PauseCause;
 use protocol::offer::ResourceName;
 use protocol::order::LeaseName;
@@ -49,10 +47,14 @@ struct Index {
     resources: BTreeMap<(HostId, ResourceName), LeaseId>,
     /// Who has what next: leases that wait for those who have it now to go.
     claims: BTreeMap<(HostId, ResourceName), LeaseId>,
+    /// What was paid out.
+    paid_out: BTreeMap<HostId, MicroUsd>,
     /// Payouts that are to be paid.
     payouts: BTreeMap<HostId, PaymentId>,
     /// Orders of a renter that wait, by the broker's number.
     rests: BTreeMap<RenterId, BTreeMap<u64, LeaseId>>,
+    /// Orders of a renter that waited and became no lease, by the broker's number.
+    past_rests: BTreeMap<RenterId, BTreeMap<u64, LeaseId>>,
     /// Leases that have anything now.
     holders: BTreeSet<LeaseId>,
     /// All leases of a party by the broker's number.
@@ -181,7 +183,9 @@ impl Market {
             PaymentKind::Refund(lease) => self.change(lease, |lease| {
                 lease.refunded = lease.refunded.saturating_add(payment.amount);
             }),
-            PaymentKind::Payout(host, stands) => self.index.payout(host, id, stands),
+            PaymentKind::Payout(host, stands) => {
+                self.index.payout(host, (id, payment.amount), stands);
+            }
             PaymentKind::Bond(_) | PaymentKind::BondReturned(_) => {}
         }
         self.payments.insert(id, payment);
@@ -211,6 +215,16 @@ impl Market {
     pub fn open_payout(&self, host: HostId) -> Option<(PaymentId, &Payment)> {
         let id = *self.index.payouts.get(&host)?;
         Some((id, self.payment(id)?))
+    }
+
+    /// What was paid out to a host in all.
+    #[must_use]
+    pub fn paid_out(&self, host: HostId) -> MicroUsd {
+        self.index
+            .paid_out
+            .get(&host)
+            .copied()
+            .unwrap_or(MicroUsd::ZERO)
     }
 
     /// Why a host may take no leases, if it may not.
@@ -262,6 +276,17 @@ impl Market {
         let ids = self
             .index
             .rests
+            .get(&renter)
+            .into_iter()
+            .flat_map(|ids| ids.values().rev());
+        ids.filter_map(|id| self.resting(*id))
+    }
+
+    /// The orders of a renter that waited and became no lease, newest first.
+    pub fn past_rests_of(&self, renter: RenterId) -> impl Iterator<Item = &Resting> {
+        let ids = self
+            .index
+            .past_rests
             .get(&renter)
             .into_iter()
             .flat_map(|ids| ids.values().rev());
@@ -501,14 +526,25 @@ impl Index {
             self.names.insert(name, rest.lease);
             let of_renter = self.rests.entry(rest.renter()).or_default();
             of_renter.insert(rest.number, rest.lease);
+        } else {
+            let of_renter = self.past_rests.entry(rest.renter()).or_default();
+            of_renter.insert(rest.number, rest.lease);
         }
     }
 
-    fn payout(&mut self, host: HostId, id: PaymentId, stands: Payout) {
-        match stands {
-            Payout::Open => self.payouts.insert(host, id),
-            Payout::Paid(_) | Payout::Dropped(_) => self.payouts.remove(&host),
-        };
+    /// Puts down where a payout stands: an event says so once, and a snapshot once.
+    fn payout(&mut self, host: HostId, (id, amount): (PaymentId, MicroUsd), stands: Payout) {
+        if stands == Payout::Open {
+            self.payouts.insert(host, id);
+            return;
+        }
+        if self.payouts.get(&host) == Some(&id) {
+            self.payouts.remove(&host);
+        }
+        if matches!(stands, Payout::Paid(_)) {
+            let paid = self.paid_out.entry(host).or_default();
+            *paid = paid.saturating_add(amount);
+        }
     }
 
     /// Takes it down again.

@@ -51,6 +51,7 @@ mod matching;
 mod resume;
 mod waiting;
 
+mod accounts;
 mod check;
 mod lease_command;
 mod rebid;
@@ -63,6 +64,7 @@ pub mod ripening;
 
 pub mod goal;
 pub mod overview;
+mod rest_view;
 pub mod view;
 
 pub use market::Market;

@@ -1,27 +1,20 @@
-//! Deciding about money that comes in and about orders: what may become a lease, and at what price.
+//! Deciding about money that comes in and about orders: what is sound, what becomes a lease now, what waits.
 //!
 //! Must not change anything.
 
-use crate::core::book::Listing;
-use crate::core::charge;
+use crate::core::capacity::Misfit;
 use crate::core::desk::{Decision, Desk, Reply};
-use crate::core::event::{Event, Fact, Match};
-use crate::core::lease::{Lease, Papers};
+use crate::core::event::{Event, Fact};
 use crate::core::ledger::{Account, Transfer};
+use crate::core::placing::Seeker;
 use crate::core::seen::Sighting;
-use protocol::bounded::{List, Text};
-use protocol::ids::{DepositId, Digest, HostId, LeaseId, MessageId, RenterId};
-use protocol::lease::{Award, GOAL_LEASES_MAX};
+use protocol::bounded::Text;
+use protocol::ids::{DepositId, LeaseId, RenterId};
 use protocol::message::Rejection;
-use protocol::offer::{Offer, Part};
-use protocol::order::{Order, Target, is_reserved_name};
-use protocol::signed::{Envelope, Signed, VALIDITY_MAX, Verified};
-use protocol::terms::Need;
-use protocol::units::{MicroUsd, Seconds, Timestamp};
-
-/// Most bytes of signed orders and awards of one host: a goal carries all of them in one message, and
-/// what stands around them needs room too.
-const GOAL_BYTES_MAX: usize = 192 * 1024;
+use protocol::order::{Order, is_reserved_name};
+use protocol::signed::Verified;
+use protocol::terms::Deal;
+use protocol::units::{MicroUsd, PricePerHour, Seconds, Timestamp};
 
 /// A deposit to be decided about.
 #[derive(Debug)]
@@ -94,190 +87,102 @@ impl Desk {
         if self.market.seen.sighting(&order) == Sighting::Conflict {
             return Err(Rejection::Replayed);
         }
-        if let Some(lease) = self.market.lease(id) {
-            let same = lease.came_from(order.body());
-            return if same {
+        if let Some(is_same) = self.is_known(id, order.body()) {
+            return if is_same {
                 Ok(Decision::answer(Reply::Lease(id)))
             } else {
                 Err(Rejection::IdReused)
             };
         }
         check_values(order.body())?;
-        let listing = self.listed(now, order.body())?;
-        self.check_limits(order.body(), listing)?;
+        let until = self.check_deal(now, &order.body().deal)?;
         let name = &order.body().name;
         if self.market.named(renter, name).is_some() {
             return Err(Rejection::NameTaken(name.clone()));
         }
-        let award = self.award(now, id, &order, listing)?;
-        self.check_room(
-            listing.host(),
-            order.signed().size() + award.signed().size(),
-        )?;
-        let hold = self.hold_to_start(order.body(), listing);
-        let available = self.market.available(renter);
-        if available < hold {
-            return Err(Rejection::NotEnoughMoney {
-                available,
-                needed: hold,
-            });
-        }
-        let (free, locked) = (Account::RenterAvailable(renter), Account::RenterLocked(id));
-        let entries = Transfer::default().moving(free, locked, hold).entries();
-        let fact = Fact::Matched(Box::new(self.matched(now, order, award, listing)));
-        Ok(Decision::events(
-            vec![Event {
-                at: now,
-                fact,
-                entries,
-            }],
-            Reply::Lease(id),
-        ))
-    }
-
-    /// The offer that an order names, if it stands and nobody has it.
-    fn listed(&self, now: Timestamp, order: &Order) -> Result<&Listing, Rejection> {
-        let Target::Offer { offer, terms } = order.target else {
-            return Err(Rejection::NothingMatches);
+        let seeker = Seeker {
+            lease: id,
+            renter,
+            order: order.body(),
+            size: order.signed().size(),
+            deal: order.body().deal,
+            has_waited: false,
         };
-        let listing = self
-            .book
-            .get(offer, self.wall(now))
-            .ok_or(Rejection::OfferGone)?;
-        // What was decoded can be encoded; if not, nobody agreed to it.
-        if listing.offer().terms_digest() != Ok(terms) {
-            return Err(Rejection::OfferChanged);
-        }
-        if self.is_free(listing) {
-            Ok(listing)
-        } else {
-            Err(Rejection::OfferTaken)
-        }
-    }
-
-    fn check_limits(&self, order: &Order, listing: &Listing) -> Result<(), Rejection> {
-        let offer = listing.offer();
-        let prices = offer.prices.of_gpus(order.gpus);
-        let (price, allowed) = (
-            prices.all_in_hour(Need::disk(order.disk)),
-            order.price_max.amount(),
-        );
-        if price > allowed {
-            return Err(Rejection::PriceAboveLimit { price, allowed });
-        }
-        if order.disk > offer.limits.disk_max {
-            let (asked, allowed) = (order.disk, offer.limits.disk_max);
-            return Err(Rejection::DiskTooLarge { asked, allowed });
-        }
-        match (order.duration_max, offer.limits.duration_max) {
-            (Some(asked), Some(allowed)) if asked > allowed => {
-                Err(Rejection::TooLong { asked, allowed })
+        match self.place(now, &seeker) {
+            Ok(place) => {
+                let number = self.market.last_number.saturating_add(1);
+                let events = self.matched(now, &seeker, &order, number, &place)?;
+                Ok(Decision::events(events, Reply::Lease(id)))
             }
-            (Some(_) | None, Some(_) | None) => Ok(()),
+            Err(misfit) => {
+                let waits = until.filter(|_| !misfit.is_final);
+                let rests = waits
+                    .map(|until| self.rested(now, &seeker, order.clone(), until))
+                    .transpose()?;
+                self.unplaced(now, misfit, id, rests)
+            }
         }
     }
 
-    /// Whether the host's next goal has room for one more lease of `bytes`.
-    fn check_room(&self, host: HostId, bytes: usize) -> Result<(), Rejection> {
-        let (mut leases, mut size) = (1, bytes);
-        for lease in self.market.live_leases_of(host.into()) {
-            leases += 1;
-            size += papers_size(lease);
-        }
-        if leases > GOAL_LEASES_MAX || size > GOAL_BYTES_MAX {
-            let text = "the host has as many leases, or as large ones, as it can be told of";
-            return Err(Rejection::TooMany(Text::cut(text)));
-        }
-        Ok(())
+    /// Whether the order of that id was this one, if there was one.
+    fn is_known(&self, id: LeaseId, order: &Order) -> Option<bool> {
+        let lease = self.market.lease(id).map(|lease| lease.came_from(order));
+        let rest = self.market.resting(id);
+        lease.or_else(|| rest.map(|rest| rest.order.body() == order))
     }
 
-    fn hold_to_start(&self, order: &Order, listing: &Listing) -> MicroUsd {
-        let prices = &listing.offer().prices.of_gpus(order.gpus);
-        charge::running_cost(prices, prices.compute, order.disk, self.settings.hold)
-            .min(order.budget)
-    }
-
-    fn award(
+    /// What becomes of an order that has no place: it waits, or is refused. Those whom it would have pushed out
+    /// and who rather pay what the host asks do so now.
+    fn unplaced(
         &self,
         now: Timestamp,
-        lease: LeaseId,
-        order: &Verified<Order>,
-        listing: &Listing,
-    ) -> Result<Verified<Award>, Rejection> {
-        let offer = listing.offer();
-        let award = Award {
-            lease,
-            order: order.digest(),
-            offer: (offer.id, offer.terms_digest().unwrap_or(Digest::of(&[]))),
-            kind: order.body().deal.kind(),
-            part: part_of(offer, order.body().gpus),
-            renter: order.signer().into(),
-            host: listing.host(),
-            prices: offer.prices.of_gpus(order.body().gpus),
-            fee: self.settings.fee,
-            number: self.market.last_number.saturating_add(1),
-            matched_at: now,
+        misfit: Misfit,
+        id: LeaseId,
+        rests: Option<Event>,
+    ) -> Result<Decision, Rejection> {
+        let mut events = self.conversions(now, &misfit.converts);
+        let reply = match rests {
+            Some(rests) => {
+                events.push(rests);
+                Reply::Lease(id)
+            }
+            None if events.is_empty() => return Err(misfit.rejection),
+            None => Reply::Refused(Box::new(misfit.rejection)),
         };
-        let envelope = Envelope {
-            audience: listing.host().into(),
-            // One award a lease: its id is as unique as a random one.
-            message_id: MessageId::from_bytes(*lease.as_bytes()),
-            issued: self.wall(now),
-            validity: VALIDITY_MAX,
-        };
-        Signed::sign(award, &self.key, envelope)
-            .map_err(|error| Rejection::Malformed(Text::cut(&error.to_string())))
+        Ok(Decision::events(events, reply))
     }
 
-    fn matched(
-        &self,
-        now: Timestamp,
-        order: Verified<Order>,
-        award: Verified<Award>,
-        listing: &Listing,
-    ) -> Match {
-        let offer = listing.offer();
-        let start_by = now.after(offer.limits.start_within.millis());
-        let duration_max = match (order.body().duration_max, offer.limits.duration_max) {
-            (Some(asked), Some(allowed)) => Some(asked.min(allowed)),
-            (asked, allowed) => asked.or(allowed),
+    /// Until when an order of that deal waits when it has no place, if it does.
+    fn check_deal(&self, now: Timestamp, deal: &Deal) -> Result<Option<Timestamp>, Rejection> {
+        let (bid, until) = match *deal {
+            Deal::OnDemand | Deal::Reserved { .. } => return Ok(None),
+            Deal::Bid { limit, until } => (limit, until),
+            Deal::Interruptible { bid, until, .. } => (bid, until),
         };
-        Match {
-            share: offer.share.part(&award.body().part),
-            order: order.into(),
-            award: award.into(),
-            bid: None,
-            fallback: None,
-            term: None,
-            clear_by: None,
-            limits: offer.limits,
-            duration_max,
-            accept_by: now
-                .after(self.settings.accept_within.millis())
-                .min(start_by),
-            start_by,
+        check_bid(bid)?;
+        let latest = self.wall(now).after(WAIT_MAX.millis());
+        if until <= self.wall(now) || until > latest {
+            return Err(bad_value(
+                "until",
+                "a bid waits until a moment in the next 90 days",
+            ));
         }
+        Ok(Some(until))
     }
 }
 
-/// How many bytes of a goal a lease's statements take.
-pub(super) fn papers_size(lease: &Lease) -> usize {
-    match &lease.papers {
-        Papers::Whole { order, award } => order.signed().size() + award.signed().size(),
-        Papers::Filed { .. } => 0,
-    }
-}
+/// Longest that an order waits.
+const WAIT_MAX: Seconds = Seconds(90 * 24 * 3600);
 
-/// The first `gpus` GPUs of an offer, with what they have in proportion.
-fn part_of(offer: &Offer, gpus: u16) -> Part {
-    let (cpu_millicores, ram, shared_memory, _) = offer.proportion(gpus);
-    let count = usize::from(gpus.max(1));
-    Part {
-        resources: List::first(offer.share.resources.iter().take(count).cloned()),
-        cpu_millicores,
-        ram,
-        shared_memory,
+/// A bid is more than nothing, and within what sums are proved for.
+pub(super) fn check_bid(bid: PricePerHour) -> Result<(), Rejection> {
+    if bid == PricePerHour(0) || !bid.is_sane() {
+        return Err(bad_value(
+            "bid",
+            "it must be more than nothing and at most a million dollars",
+        ));
     }
+    Ok(())
 }
 
 fn check_values(order: &Order) -> Result<(), Rejection> {

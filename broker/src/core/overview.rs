@@ -69,6 +69,11 @@ impl Desk {
             LeaseScope::Open => self.market.live_leases().map(view).collect(),
             LeaseScope::All => self.market.leases().map(view).collect(),
         };
+        let rests = self.market.rests().filter(|rest| match scope {
+            LeaseScope::Open => rest.ended.is_none(),
+            LeaseScope::All => true,
+        });
+        leases.extend(rests.map(|rest| self.rest_view(now, rest)));
         leases.sort_by_key(|lease| (std::cmp::Reverse(lease.ordered_at), lease.id));
         leases
     }
@@ -87,6 +92,10 @@ impl Desk {
         };
         for lease in self.market.leases() {
             *counts.leases.entry(lease.state.word()).or_insert(0) += 1;
+        }
+        for rest in self.market.rests() {
+            let phase = crate::core::rest::rest_phase(rest);
+            *counts.leases.entry(phase.word()).or_insert(0) += 1;
         }
         for (account, _) in self.market.ledger().iter() {
             let held = counts.money.entry(account.kind()).or_insert(MicroUsd::ZERO);

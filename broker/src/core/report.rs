@@ -5,7 +5,9 @@
 
 use crate::core::desk::{Decision, Desk, Reply};
 use crate::core::event::{Event, Fact};
+use crate::core::eviction::rates_again;
 use crate::core::lease::{Lease, Papers, State};
+use crate::core::meter::Meter;
 use crate::core::order::bad_value;
 use protocol::ids::{HostId, LeaseId, PublicKey};
 use protocol::lease::{
@@ -100,7 +102,7 @@ impl Desk {
             .meter_at(now, lease)
             .hearing(now, said, report.digest());
         let event = match self.after_report(now, lease, said) {
-            Some(State::Running) => Some(self.moved(now, lease, State::Running, meter.starting())),
+            Some(State::Running) => Some(self.ran_on(now, lease, meter)),
             Some(to) => Some(self.moved(now, lease, to, meter)),
             None if self.is_worth_journalling(now, lease) => Some(self.metered(now, lease, meter)),
             None => None,
@@ -116,6 +118,15 @@ impl Desk {
             said.run
         };
         Ok(decision.saying(lease.id, run, said.state.clone()))
+    }
+
+    /// The event with which a lease runs. After a run that was free the next one costs again.
+    fn ran_on(&self, now: Timestamp, lease: &Lease, meter: Meter) -> Event {
+        let meter = meter.starting();
+        match rates_again(lease, meter.usage.running) {
+            Some(rates) => self.moved_waiving(now, lease, State::Running, meter, rates),
+            None => self.moved(now, lease, State::Running, meter),
+        }
     }
 
     /// A meter is journalled now and then; in between it is ahead of the journal, and a broker that
@@ -189,7 +200,7 @@ impl Desk {
                 StopReason::Exited(code) => PauseCause::Exited(*code),
                 StopReason::OutOfMemory => PauseCause::OutOfMemory,
                 StopReason::DiskFull => PauseCause::DiskFull,
-                StopReason::Vacated => PauseCause::Preempted,
+                StopReason::Vacated => noticed_for(lease),
                 StopReason::ResourceTaken => PauseCause::ResumeFailed(taken()),
             },
             ContainerState::Failed(problem) => {
@@ -208,6 +219,22 @@ impl Desk {
             return self.closing(now, lease, EndCause::Failed(problem));
         }
         self.paused(now, PauseCause::ResumeFailed(problem))
+    }
+}
+
+/// Why a lease went that had notice.
+fn noticed_for(lease: &Lease) -> PauseCause {
+    match &lease.state {
+        State::Noticed { cause, .. } => cause.clone(),
+        State::Clearing { .. }
+        | State::Offered { .. }
+        | State::Accepted { .. }
+        | State::Preparing { .. }
+        | State::Running
+        | State::Suspect { .. }
+        | State::Paused { .. }
+        | State::Closing { .. }
+        | State::Closed { .. } => PauseCause::Preempted,
     }
 }
 

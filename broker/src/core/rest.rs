@@ -5,7 +5,7 @@
 
 use crate::core::event::{Kept, Rest};
 use protocol::ids::{LeaseId, RenterId};
-use protocol::lease::EndCause;
+use protocol::lease::{EndCause, Phase};
 use protocol::order::Order;
 use protocol::terms::{ContractKind, Deal};
 use protocol::units::{PricePerHour, Timestamp};
@@ -67,5 +67,13 @@ impl Resting {
     #[must_use]
     pub fn kind(&self) -> ContractKind {
         self.order.body().deal.kind()
+    }
+}
+
+/// Where an order stands that waits, or waited and became no lease.
+pub(super) fn rest_phase(rest: &Resting) -> Phase {
+    match &rest.ended {
+        Some((_, cause)) => Phase::Closed(cause.clone()),
+        None => Phase::Resting,
     }
 }

@@ -138,10 +138,23 @@ impl Desk {
         } else {
             new.compute
         };
+        // What the host has still to sign of a run up to now is at the rate up to now.
+        let from = match lease.state {
+            State::Paused { .. } => meter.usage.running,
+            State::Clearing { .. }
+            | State::Offered { .. }
+            | State::Accepted { .. }
+            | State::Preparing { .. }
+            | State::Running
+            | State::Noticed { .. }
+            | State::Suspect { .. }
+            | State::Closing { .. }
+            | State::Closed { .. } => meter.at_most().running,
+        };
         let rates = lease
             .contract
             .rates
-            .changed(meter.usage.running, rate)
+            .changed(from, rate)
             .map_err(|error| Rejection::TooMany(Text::cut(&error.to_string())))?;
         let bought = match (&lease.term, &new.term) {
             (None, Some(term)) => term.prepaid,
@@ -257,7 +270,9 @@ impl Desk {
 
     fn hold_in(&self, lease: &Lease, to: &State, meter: &Meter) -> Hold {
         match to {
-            State::Preparing { .. } if matches!(lease.state, State::Paused { .. }) => {
+            State::Preparing { .. } | State::Clearing { .. }
+                if matches!(lease.state, State::Paused { .. }) =>
+            {
                 Hold::Becomes(self.hold_to_run(lease, meter))
             }
             State::Clearing { .. }

@@ -21,8 +21,8 @@ pub struct Change {
     pub revision: u64,
     /// Whose it is.
     pub renter: RenterId,
-    /// Where it runs.
-    pub host: HostId,
+    /// Where it runs; nowhere while its order waits.
+    pub host: Option<HostId>,
     /// Whether its host has something else to do now.
     pub goal: bool,
 }

@@ -2,20 +2,19 @@
 //!
 //! Must not check who asks: a party is given, and sees what is its own; the operator sees all.
 
+use crate::core::accounts::receipt_of;
 use crate::core::desk::Desk;
 use crate::core::goal::{GoalDraft, LeaseGoalDraft};
 use crate::core::lease::{Lease, Papers, State};
-use crate::core::ledger::Account;
-use crate::core::term::earning;
 use protocol::bounded::{List, Text};
 use protocol::codec::CodecError;
-use protocol::ids::{Digest, HostId, LeaseId, MessageId, PublicKey, RenterId};
-use protocol::lease::{Access, EndCause, LeaseView};
+use protocol::ids::{Digest, HostId, LeaseId, MessageId, PublicKey};
+use protocol::lease::{Access, LeaseView};
 use protocol::message::{Found, LEASES_MAX, LeaseScope, Rejection, Search};
 use protocol::signed::{ANYONE, Draft, Envelope, Signed, Statement, VALIDITY_MAX};
-use protocol::terms::fee_of;
-use protocol::units::{MicroUsd, Millis, Seconds, Timestamp};
-use protocol::usage::{Balance, Earnings, Receipt, Term};
+use protocol::units::Timestamp;
+use protocol::usage::Receipt;
+use std::cmp::Reverse;
 
 /// Most bytes of leases in one answer; what is added to each on the way out has to fit into it too.
 const LEASES_BYTES_MAX: usize = 160 * 1024;
@@ -24,9 +23,9 @@ impl Desk {
     /// Which offers match.
     #[must_use]
     pub fn search(&self, now: Timestamp, search: &Search) -> Found {
-        let found = self
-            .book
-            .search(search, self.wall(now), |listing, _| self.is_free(listing));
+        let found = self.book.search(search, self.wall(now), |listing, gpus| {
+            self.available(now, search.kind, listing, gpus)
+        });
         // A host takes a leased offer out of its list, so the book alone does not know.
         let rented = u32::try_from(self.market.holders()).unwrap_or(u32::MAX);
         Found { rented, ..found }
@@ -37,8 +36,11 @@ impl Desk {
     /// # Errors
     /// When there is none.
     pub fn view(&self, now: Timestamp, lease: LeaseId) -> Result<LeaseView, Rejection> {
-        let lease = self.market.lease(lease).ok_or(Rejection::UnknownLease)?;
-        Ok(self.view_of(now, lease))
+        let rest = || self.market.resting(lease).ok_or(Rejection::UnknownLease);
+        match self.market.lease(lease) {
+            Some(lease) => Ok(self.view_of(now, lease)),
+            None => Ok(self.rest_view(now, rest()?)),
+        }
     }
 
     /// A lease of `party`'s.
@@ -51,71 +53,33 @@ impl Desk {
         party: PublicKey,
         lease: LeaseId,
     ) -> Result<LeaseView, Rejection> {
-        Ok(self.view_of(now, self.own(party, lease)?))
+        let rest = self.market.resting(lease);
+        match rest.filter(|rest| party == rest.renter().into()) {
+            Some(rest) => Ok(self.rest_view(now, rest)),
+            None => Ok(self.view_of(now, self.own(party, lease)?)),
+        }
     }
 
     /// The leases of `party`, newest first, as many as fit into an answer.
     #[must_use]
     pub fn leases_of(&self, now: Timestamp, party: PublicKey, scope: LeaseScope) -> Vec<LeaseView> {
         let view = |lease| self.view_of(now, lease);
+        let rest_view = |rest| self.rest_view(now, rest);
+        let rests = self.market.rests_of(party.into());
         match scope {
-            LeaseScope::Open => fitting(self.market.live_leases_of(party).map(view)),
-            LeaseScope::All => fitting(self.market.leases_of(party).map(view)),
-        }
-    }
-
-    /// A renter's money.
-    #[must_use]
-    pub fn balance(&self, renter: RenterId) -> Balance {
-        let mut balance = Balance {
-            available: self.market.available(renter),
-            ..Balance::default()
-        };
-        for lease in self.market.leases_of(renter.into()) {
-            if lease.contract.renter == renter {
-                let burn = match lease.state {
-                    State::Running | State::Noticed { .. } | State::Paused { .. } => {
-                        lease.burn(Seconds(3600))
-                    }
-                    State::Clearing { .. }
-                    | State::Offered { .. }
-                    | State::Accepted { .. }
-                    | State::Preparing { .. }
-                    | State::Suspect { .. }
-                    | State::Closing { .. }
-                    | State::Closed { .. } => MicroUsd::ZERO,
-                };
-                balance.held = balance.held.saturating_add(self.market.held(lease.id));
-                balance.spent = balance.spent.saturating_add(lease.charged.total());
-                balance.burn_per_hour = balance.burn_per_hour.saturating_add(burn);
+            LeaseScope::Open => {
+                let leases = self.market.live_leases_of(party).map(view);
+                fitting(rests.map(rest_view).chain(leases))
+            }
+            LeaseScope::All => {
+                let rests = rests.chain(self.market.past_rests_of(party.into()));
+                let leases = self.market.leases_of(party).take(LEASES_MAX).map(view);
+                let mut views: Vec<_> = rests.take(LEASES_MAX).map(rest_view).collect();
+                views.extend(leases);
+                views.sort_by_key(|view| (Reverse(view.ordered_at), view.id));
+                fitting(views.into_iter())
             }
         }
-        balance
-    }
-
-    /// A host's money.
-    #[must_use]
-    pub fn earnings(&self, host: HostId) -> Earnings {
-        let mut earnings = Earnings::default();
-        let mut running = Millis(0);
-        for lease in self.market.leases_of(host.into()) {
-            if lease.contract.host != host {
-                continue;
-            }
-            let pending = self
-                .market
-                .ledger()
-                .balance(&Account::HostPending(lease.id));
-            let fee = fee_of(lease.charged.total(), lease.contract.fee);
-            earnings.pending = earnings.pending.saturating_add(pending);
-            earnings.fees = earnings.fees.saturating_add(fee);
-            earnings.leases = earnings
-                .leases
-                .saturating_add(u32::from(lease.started_at.is_some()));
-            running = running.plus(lease.meter.usage.running);
-        }
-        earnings.running = running;
-        earnings
     }
 
     /// The broker's account of one lease of `party`'s, signed; interim while it is not over.
@@ -197,7 +161,7 @@ impl Desk {
             place: Some((contract.host, contract.offer)),
             kind: contract.kind,
             bid: contract.bid,
-            to_win: None,
+            to_win: self.lease_to_win(now, lease),
             rests_until: None,
             gpu_count: u16::try_from(contract.share.gpus.len()).unwrap_or(u16::MAX),
             phase: lease.state.phase(),
@@ -241,60 +205,11 @@ fn fitting(views: impl Iterator<Item = LeaseView>) -> Vec<LeaseView> {
     views.take(LEASES_MAX).take_while(fits).collect()
 }
 
-fn receipt_of(lease: &Lease, meter: crate::core::meter::Meter) -> Receipt {
-    let contract = &lease.contract;
-    let amounts = lease.charge_for(&meter.usage);
-    let term = earning(lease, &meter);
-    let shared = Lease::shared_of(&amounts, term.as_ref(), lease.refunded);
-    let fee = fee_of(shared, contract.fee);
-    let spent = term.as_ref().map_or(MicroUsd::ZERO, Term::spent);
-    Receipt {
-        lease: lease.id,
-        name: contract.name.clone(),
-        renter: contract.renter,
-        host: contract.host,
-        offer: contract.offer,
-        kind: contract.kind,
-        image: contract.image.clone(),
-        gpus: u16::try_from(contract.share.gpus.len()).unwrap_or(u16::MAX),
-        disk: contract.disk,
-        prices: contract.prices,
-        rates: contract.rates.clone(),
-        term,
-        ordered_at: contract.ordered_at,
-        started_at: lease.started_at,
-        ended: ended(lease),
-        usage: meter.usage,
-        amounts,
-        total: amounts.total().saturating_add(spent),
-        refunded: lease.refunded,
-        budget: contract.budget,
-        fee_rate: contract.fee,
-        fee,
-        host_share: shared.saturating_sub(fee),
-        meters: meter.signed,
-        report: meter.report,
-        order: contract.order_digest,
-        grant: lease.grant.as_ref().map(|grant| grant.digest()),
-    }
-}
-
-fn ended(lease: &Lease) -> Option<(Timestamp, EndCause)> {
-    match &lease.state {
-        State::Closed { cause } => Some((lease.since, cause.clone())),
-        State::Clearing { .. }
-        | State::Offered { .. }
-        | State::Accepted { .. }
-        | State::Preparing { .. }
-        | State::Running
-        | State::Noticed { .. }
-        | State::Suspect { .. }
-        | State::Paused { .. }
-        | State::Closing { .. } => None,
-    }
-}
-
 fn goal_of(lease: &Lease) -> Option<LeaseGoalDraft> {
+    // Its host hears of it when those in its way have gone.
+    if matches!(lease.state, State::Clearing { .. }) && lease.started_at.is_none() {
+        return None;
+    }
     match &lease.papers {
         Papers::Whole { order, award } => Some(LeaseGoalDraft {
             lease: lease.id,

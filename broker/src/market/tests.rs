@@ -30,7 +30,7 @@ fn setup(clock: Clock) -> MarketSetup {
 }
 
 fn start(folder: &Path, clock: &Clock) -> MarketThread {
-    let (store, market) = Store::open(folder, broker_id()).unwrap();
+    let (store, market) = Store::create(folder, broker_id()).unwrap();
     MarketThread::start(store, market, setup(clock.clone())).unwrap()
 }
 
@@ -104,7 +104,7 @@ async fn a_hundred_copies_at_once_are_one_lease() {
     let Ok(Notice::Lease { lease, host, .. }) = notices.recv().await else {
         panic!("no notice")
     };
-    assert_eq!((lease, host), (lease_of(&order), host_id(0)));
+    assert_eq!((lease, host), (lease_of(&order), Some(host_id(0))));
     assert_eq!(notices.recv().await, Ok(Notice::Goal { host: host_id(0) }));
     handle.shutdown().await;
     thread.stopped().await.unwrap();
@@ -130,7 +130,7 @@ async fn an_end_and_a_new_start_lose_nothing() {
     thread.stopped().await.unwrap();
     assert_eq!(handle.counts().await, Err(Rejection::ShuttingDown));
     clock.advance(Millis(11_000));
-    let (store, market) = Store::open(folder.path(), broker_id()).unwrap();
+    let (store, market) = Store::create(folder.path(), broker_id()).unwrap();
     assert_eq!(
         (store.recovery().snapshot_at, store.recovery().replayed),
         (Some(2), 0)
@@ -154,7 +154,7 @@ async fn an_end_and_a_new_start_lose_nothing() {
 #[tokio::test]
 async fn a_full_disk_ends_the_market_and_acknowledges_nothing() {
     let (folder, clock) = (tempfile::tempdir().unwrap(), Clock::system());
-    let (store, market) = Store::open(folder.path(), broker_id()).unwrap();
+    let (store, market) = Store::create(folder.path(), broker_id()).unwrap();
     store.fill_the_disk();
     let mut thread = MarketThread::start(store, market, setup(clock.clone())).unwrap();
     let handle = thread.handle();
@@ -171,7 +171,7 @@ async fn a_full_disk_ends_the_market_and_acknowledges_nothing() {
         assert!(acknowledged < 100_000, "the disk is never full");
     }
     assert!(matches!(thread.stopped().await, Err(MarketError::Store(_))));
-    let (_, market) = Store::open(folder.path(), broker_id()).unwrap();
+    let (_, market) = Store::create(folder.path(), broker_id()).unwrap();
     assert_eq!(market.available(renter_id(0)), MicroUsd(acknowledged));
 }
 

@@ -147,7 +147,7 @@ impl Worker {
                 renter,
                 host,
             });
-            if goal {
+            if let Some(host) = host.filter(|_| goal) {
                 let _ = self.notices.send(Notice::Goal { host });
             }
         }
@@ -181,7 +181,7 @@ impl Worker {
                 })?;
                 self.answer(reply, answer);
             }
-            Input::Announce(announced, reply) => self.announce(announced, reply),
+            Input::Announce(announced, reply) => self.announce(announced, reply)?,
             Input::Progress(host, progress, reply) => {
                 let answer = self.desk.progress(now, host, progress);
                 self.answer(reply, answer);
@@ -244,7 +244,11 @@ impl Worker {
         self.answers.push(answer);
     }
 
-    fn announce(&mut self, announced: Announced, reply: Reply<()>) {
+    fn announce(
+        &mut self,
+        announced: Announced,
+        reply: Reply<()>,
+    ) -> Result<(), StoreError> {
         let Announced {
             host,
             offers,
@@ -252,12 +256,22 @@ impl Worker {
         } = announced;
         let now = self.time.now();
         let heard_before = self.desk.heard_at(host);
-        let taken = self.desk.announce(now, host, offers, addresses);
+        let Self {
+            desk,
+            store,
+            course,
+            ..
+        } = self;
+        let taken = desk.announce(now, host, offers, addresses, &mut |event| {
+            course.note(event);
+            store.append(event)
+        })?;
         if let (Some(before), Ok(())) = (heard_before, &taken) {
             let silence = self.desk.wall(now).since(before);
             self.course.happenings().heard_after(silence);
         }
         self.answer(reply, taken.map_err(Rejection::from));
+        Ok(())
     }
 
     fn goal(&mut self, host: HostId, reply: Reply<GoalDraft>) {
