@@ -89,23 +89,28 @@ impl<R: Rows> Asked<'_, R> {
     /// Adds what the tests do on a shelf whose rows all fail `fails` of those about their home.
     fn explain(&self, shelf: &Shelf, fails: usize, found: &mut Found) {
         let groups = shelf.shown().len();
+        let shown = slices::count(shelf.shown());
+        let is_far = |nearest: Nearest| nearest.distance.0 < fails;
+        let counts_alone = fails < 2 || !found.nearest.is_some_and(is_far);
         for (test, cost) in found.costs.iter_mut().enumerate() {
             self.narrow_to(shelf, test, &mut found.narrowed);
-            let Some(failing) = found.failing.get_mut(test) else {
-                continue;
-            };
-            set_failing(shelf, &found.narrowed, failing);
-            cost.fail += slices::count(failing.get(..groups).unwrap_or_default());
+            cost.fail += shown - slices::count(found.narrowed.rows());
+            if counts_alone && let Some(failing) = found.failing.get_mut(test) {
+                set_failing(shelf, &found.narrowed, failing);
+            }
         }
-        let is_far = |nearest: Nearest| nearest.distance.0 < fails;
-        if fails > 1 && found.nearest.is_some_and(is_far) {
+        if !counts_alone {
             return;
         }
         let counts = counted(&found.failing, groups);
+        let several = several(&counts);
         let least = self.storage_bounds(shelf).0;
         let least = least.saturating_add(shelf.bounds(self.layout.price).0);
         for (cost, failing) in found.costs.iter_mut().zip(&found.failing) {
-            let alone = alone(&counts, failing);
+            let mut alone = *failing;
+            for (alone, several) in alone.iter_mut().flatten().zip(several.iter().flatten()) {
+                *alone &= !several;
+            }
             let alone = alone.get(..groups).unwrap_or_default();
             let fail_alone = slices::count(alone);
             cost.fail_alone += fail_alone;
@@ -176,15 +181,15 @@ fn counted(failing: &[Masks], groups: usize) -> [Masks; COUNT_BITS] {
     counts
 }
 
-/// The failing rows that fail one test only.
-fn alone(counts: &[Masks; COUNT_BITS], failing: &Masks) -> Masks {
-    let mut alone = *failing;
+/// The rows that fail more than one test.
+fn several(counts: &[Masks; COUNT_BITS]) -> Masks {
+    let mut several = [NONE; GROUPS_MAX];
     for count in counts.iter().skip(1) {
-        for (alone, count) in alone.iter_mut().flatten().zip(count.iter().flatten()) {
-            *alone &= !count;
+        for (several, count) in several.iter_mut().flatten().zip(count.iter().flatten()) {
+            *several |= count;
         }
     }
-    alone
+    several
 }
 
 /// The fewest tests that a shown row fails, and the rows that fail so few.

@@ -26,6 +26,7 @@ pub(super) struct Narrowed {
     sure: Masks,
     is_certain: bool,
     groups: usize,
+    levels: Vec<Within>,
 }
 
 /// The levels that a range has for sure, and those that it may have.
@@ -39,19 +40,35 @@ impl<R: Rows> Asked<'_, R> {
     /// Narrows to the shown rows of a shelf that meet all tests, those about its home aside; says whether there
     /// may be any.
     pub(super) fn narrow(&self, shelf: &Shelf, narrowed: &mut Narrowed) -> bool {
-        narrowed.begin(shelf);
-        let mut open: u64 = 0;
-        for (index, test) in self.query.tests.iter().enumerate() {
-            if shelf.home().is_some() && self.is_of_home(test) {
-                continue;
-            }
-            if self.keep(shelf, test, narrowed) {
-                open |= 1 << index.min(63);
-            }
-            if narrowed.rows().iter().flatten().all(|word| *word == 0) {
+        let has_home = shelf.home().is_some();
+        let is_told = |test: &Test| has_home && self.is_of_home(test);
+        // All levels first: what is read for them lies far apart, and is waited for at once this way.
+        narrowed.levels.clear();
+        for test in self.query.tests.iter().filter(|test| !is_told(test)) {
+            if !self.add_levels(shelf, test, &mut narrowed.levels) {
                 return false;
             }
         }
+        narrowed.begin(shelf);
+        let levels = std::mem::take(&mut narrowed.levels);
+        let mut rest = &*levels;
+        let mut open: u64 = 0;
+        for (index, test) in self.query.tests.iter().enumerate() {
+            if is_told(test) {
+                continue;
+            }
+            let ranges = match test.subject {
+                Subject::Column(_) | Subject::Total => test.ranges.len(),
+                Subject::Outside => 0,
+            };
+            let (these, others) = rest.split_at_checked(ranges).unwrap_or_default();
+            rest = others;
+            open |= u64::from(self.keep(shelf, test, these, narrowed)) << index.min(63);
+            if narrowed.rows().iter().flatten().all(|word| *word == 0) {
+                break;
+            }
+        }
+        narrowed.levels = levels;
         self.decide(shelf, narrowed, open);
         true
     }
@@ -59,9 +76,18 @@ impl<R: Rows> Asked<'_, R> {
     /// Narrows to the shown rows of a shelf that meet the test at `index`.
     pub(super) fn narrow_to(&self, shelf: &Shelf, index: usize, narrowed: &mut Narrowed) {
         narrowed.begin(shelf);
-        let test = self.query.tests.get(index);
-        let is_open = test.is_some_and(|test| self.keep(shelf, test, narrowed));
-        self.decide(shelf, narrowed, u64::from(is_open) << index.min(63));
+        let Some(test) = self.query.tests.get(index) else {
+            return;
+        };
+        let mut levels = std::mem::take(&mut narrowed.levels);
+        levels.clear();
+        if self.add_levels(shelf, test, &mut levels) {
+            let is_open = self.keep(shelf, test, &levels, narrowed);
+            self.decide(shelf, narrowed, u64::from(is_open) << index.min(63));
+        } else {
+            narrowed.possible.fill(NONE);
+        }
+        narrowed.levels = levels;
     }
 
     /// How many of the tests about a row's home all rows of this one fail.
@@ -95,33 +121,47 @@ impl<R: Rows> Asked<'_, R> {
         matches!(test.subject, Subject::Column(column) if column == model || column == count)
     }
 
-    /// Keeps the rows that may meet a test; says whether some of them may not.
-    fn keep(&self, shelf: &Shelf, test: &Test, narrowed: &mut Narrowed) -> bool {
+    /// Adds the levels of each of a test's ranges; says whether some row may meet it.
+    fn add_levels(&self, shelf: &Shelf, test: &Test, levels: &mut Vec<Within>) -> bool {
         let (column, least, most) = match test.subject {
             Subject::Column(column) => (column, 0, 0),
             Subject::Total => {
                 let (least, most) = self.storage_bounds(shelf);
                 (self.layout.price, least, most)
             }
+            Subject::Outside => return true,
+        };
+        let Some(column) = shelf.column(column) else {
+            return false;
+        };
+        let before = levels.len();
+        levels.extend(test.ranges.iter().map(|range| Within {
+            sure: column.scale.sure(shifted(*range, least, most)),
+            possible: column.scale.possible(shifted(*range, most, least)),
+        }));
+        let added = levels.get(before..).unwrap_or_default();
+        added.iter().any(|within| within.possible.is_some())
+    }
+
+    /// Keeps the rows that may meet a test; says whether some of them may not.
+    fn keep(
+        &self,
+        shelf: &Shelf,
+        test: &Test,
+        levels: &[Within],
+        narrowed: &mut Narrowed,
+    ) -> bool {
+        let column = match test.subject {
+            Subject::Column(column) => column,
+            Subject::Total => self.layout.price,
             Subject::Outside => {
                 narrowed.doubt_all();
                 return true;
             }
         };
-        let Some(column) = shelf.column(column) else {
-            narrowed.possible.fill(NONE);
-            return false;
-        };
-        let within = |range: &Range| Within {
-            sure: column.scale.sure(shifted(*range, least, most)),
-            possible: column.scale.possible(shifted(*range, most, least)),
-        };
-        match &*test.ranges {
-            [range] => narrowed.keep(&column.slices, &[within(range)]),
-            ranges => {
-                let all: Vec<Within> = ranges.iter().map(within).collect();
-                narrowed.keep(&column.slices, &all)
-            }
+        match shelf.column(column) {
+            Some(column) => narrowed.keep(&column.slices, levels),
+            None => false,
         }
     }
 
@@ -163,6 +203,7 @@ impl Narrowed {
             sure: [NONE; GROUPS_MAX],
             is_certain: true,
             groups: 0,
+            levels: Vec::new(),
         }
     }
 

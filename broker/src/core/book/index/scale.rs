@@ -1,9 +1,9 @@
 //! How the values of one column of one shelf fall into few levels, so that a level takes few bits.
 //!
-//! A level holds the values from its step up to the next one. Steps are values that the shelf had when it was
-//! last sorted: all of them where they are few, else quantiles, each moved to the roundest number between its
-//! neighbours, because people ask for round numbers and a question that meets a step needs no second look.
-//! Must not know which rows there are.
+//! A level holds the values from its step up to the next one. Where a shelf had few values when it was laid out,
+//! each is a step. Where it had many, they are halved again and again, each time at the roundest number near the
+//! middle: people ask for round numbers, a question that meets a step needs no second look at any row, and one that
+//! meets a step of the first halvings needs few of a level's bits. Must not know which rows there are.
 
 /// What stands for a value that is not known: below every value, and in no range. Values are less than the
 /// highest number, which stands for no value, too.
@@ -27,7 +27,8 @@ pub(super) struct Scale {
     /// Every eighth step, the first aside: what a search for a level looks at first. The place of a step that is
     /// not there has the highest value, which no value of a row is.
     strides: [i64; STRIDE - 1],
-    /// The lowest value of each level, rising. The first level takes all that is lower, too.
+    /// The lowest value of each level, rising; that of the next one where a level is empty. The first level takes
+    /// all that is lower, too.
     steps: Vec<i64>,
     /// No value is below or above these.
     lowest: i64,
@@ -51,7 +52,7 @@ impl Scale {
             }
         }
         if !is_exact {
-            steps = quantiles(sorted);
+            steps = halved(sorted);
         }
         steps.shrink_to_fit();
         let mut strides = [i64::MAX; STRIDE - 1];
@@ -146,7 +147,8 @@ impl Scale {
             self.step(first)
         };
         first += usize::from(lowest < low);
-        let highest = self.steps.get(last + 1).map_or(self.highest, |next| next - 1);
+        let next = self.steps.get(last + 1);
+        let highest = next.map_or(self.highest, |next| self.highest.min(next - 1));
         if highest > high {
             last = last.checked_sub(1)?;
         }
@@ -160,29 +162,69 @@ impl Scale {
 }
 
 /// Steps between which about as many values lie each.
-fn quantiles(sorted: &[i64]) -> Vec<i64> {
-    let mut steps: Vec<i64> = sorted.first().copied().into_iter().collect();
-    let at = |half: usize| {
-        let last = sorted.len().saturating_sub(1);
-        let index = (half * sorted.len() / (2 * LEVELS_MAX)).min(last);
-        sorted.get(index).copied().unwrap_or(UNKNOWN)
-    };
-    for level in 1..LEVELS_MAX {
-        let step = roundest(at(2 * level - 1), at(2 * level + 1));
-        if steps.last().is_none_or(|last| *last < step) {
-            steps.push(step);
-        }
-    }
+fn halved(sorted: &[i64]) -> Vec<i64> {
+    let mut found = [None; LEVELS_MAX];
+    halve(sorted, &mut found);
+    // What is missing has the step of the next one; no value is above the last.
+    let mut next = i64::MAX;
+    let mut steps: Vec<i64> = found
+        .iter()
+        .rev()
+        .map(|step| {
+            next = step.unwrap_or(next);
+            next
+        })
+        .collect();
+    steps.reverse();
     steps
 }
 
-/// The number with the most noughts at its end that is above `low` and at most `high`.
+/// Sets the steps for these values, as far as they can be told apart.
+fn halve(sorted: &[i64], steps: &mut [Option<i64>]) {
+    let (Some(lowest), Some(first)) = (sorted.first(), steps.first_mut()) else {
+        return;
+    };
+    *first = first.or(Some(*lowest));
+    // The last halvings choose from all that is left: there the roundest is worth more than the middle.
+    let aside = match steps.len() {
+        0..=2 => 0,
+        3..=4 => sorted.len() / 4,
+        _ => sorted.len() * 2 / 5,
+    };
+    let (low, high) = (sorted.get(aside), sorted.get(sorted.len() - 1 - aside));
+    let (Some(low), Some(high)) = (low.copied(), high.copied()) else {
+        return;
+    };
+    let mut middle = roundest(low, high);
+    if middle == *lowest {
+        let above = sorted.partition_point(|value| *value <= middle);
+        match sorted.get(above) {
+            Some(value) => middle = *value,
+            None => return,
+        }
+    }
+    if steps.len() < 2 {
+        return;
+    }
+    let (lower, upper) = steps.split_at_mut(steps.len() / 2);
+    let (below, above) = sorted.split_at(sorted.partition_point(|value| *value < middle));
+    if let Some(step) = upper.first_mut() {
+        *step = Some(middle);
+    }
+    halve(below, lower);
+    halve(above, upper);
+}
+
+/// The roundest number that is above `low` and at most `high`: a multiple of the largest power of ten, or of half
+/// of one.
 fn roundest(low: i64, high: i64) -> i64 {
     let mut unit: i64 = 1_000_000_000_000_000_000;
     while unit > 1 {
-        let round = high.div_euclid(unit).checked_mul(unit);
-        if let Some(round) = round.filter(|round| *round > low) {
-            return round;
+        for unit in [unit, unit / 2] {
+            let round = high.div_euclid(unit).checked_mul(unit);
+            if let Some(round) = round.filter(|round| *round > low) {
+                return round;
+            }
         }
         unit /= 10;
     }
@@ -235,15 +277,33 @@ mod tests {
         let scale = Scale::learn(&sorted);
         assert!(!scale.is_exact());
         assert_eq!(scale.bits(), 6);
-        assert!(scale.steps.is_sorted_by(|left, right| left < right));
-        assert!(scale.steps.contains(&100_000) && scale.steps.contains(&200_000));
-        assert_eq!(scale.sure((100_000, i64::MAX)), scale.possible((100_000, i64::MAX)));
+        assert!(scale.steps.is_sorted());
+        // 0 to 369 963: two fifths are 148 000, three 222 000; between them the roundest is 200 000, and so on.
+        assert_eq!(scale.level(200_000), 32);
+        assert_eq!(scale.level(100_000), 16);
+        assert_eq!(scale.level(300_000), 48);
+        assert_eq!(scale.sure((100_000, i64::MAX)), Some((16, 63)));
+        assert_eq!(scale.possible((100_000, i64::MAX)), Some((16, 63)));
+        assert_eq!(scale.possible((99_999, i64::MAX)), Some((15, 63)));
+    }
+
+    #[test]
+    fn a_value_that_most_have_does_not_hide_the_others() {
+        let mut values = vec![5; 9000];
+        values.extend(6..200);
+        let scale = Scale::learn(&values);
+        assert!(!scale.is_exact());
+        // All but one value are in the upper half of each halving: 5 is alone in the first level.
+        assert_eq!(scale.sure((5, 5)), Some((0, 0)));
+        let full = (0..64).filter(|level| (6..200).any(|value| scale.level(value) == *level));
+        assert!(full.count() >= 32);
     }
 
     #[test]
     fn roundest_numbers_are_those_picked_by_hand() {
         assert_eq!(roundest(187, 212), 200);
         assert_eq!(roundest(947_000, 953_000), 950_000);
+        assert_eq!(roundest(9400, 9600), 9500);
         assert_eq!(roundest(7, 8), 8);
         assert_eq!(roundest(-25, -17), -20);
         assert_eq!(roundest(-3, 4), 0);

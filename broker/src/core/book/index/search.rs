@@ -13,11 +13,16 @@ use std::cmp::Ordering;
 /// What a match is ordered by: the asked column, the price with storage, the tie.
 type Rank = (i64, i64, u64);
 
+const LEAST: Rank = (i64::MIN, i64::MIN, 0);
+const MOST: Rank = (i64::MAX, i64::MAX, u64::MAX);
+
 /// The first matches by rank.
 struct First<'a, R> {
     rows: &'a R,
     wanted: usize,
     ranked: Vec<(Rank, Slot)>,
+    /// What ranks behind this is not taken.
+    bar: Rank,
 }
 
 impl Index {
@@ -88,6 +93,9 @@ impl<R: Rows> Asked<'_, R> {
     fn rank(&self, shelf: &Shelf, matching: &Narrowed, first: &mut First<'_, R>) {
         let (least, most) = self.storage_bounds(shelf);
         let asked = self.least_asked(shelf);
+        let Some(prices) = shelf.column(self.layout.price) else {
+            return;
+        };
         let groups = matching.rows().iter().zip(shelf.lows()).enumerate();
         for (index, (rows, low)) in groups {
             if !first.may_take((asked, low.saturating_add(least), 0)) {
@@ -96,7 +104,7 @@ impl<R: Rows> Asked<'_, R> {
             slices::for_each(std::slice::from_ref(rows), |row| {
                 let row = index * GROUP_ROWS + row;
                 let total = if least == most {
-                    shelf.value(self.layout.price, row).saturating_add(least)
+                    prices.value(row).saturating_add(least)
                 } else {
                     self.total(shelf, row)
                 };
@@ -148,15 +156,13 @@ impl<'a, R: Rows> First<'a, R> {
             rows,
             wanted,
             ranked: Vec::with_capacity(wanted.min(1024) + 1),
+            bar: if wanted == 0 { LEAST } else { MOST },
         }
     }
 
     /// Whether something that ranks like this, or behind it, may be one of the first.
     fn may_take(&self, rank: Rank) -> bool {
-        if self.ranked.len() < self.wanted {
-            return true;
-        }
-        self.ranked.last().is_some_and(|(last, _)| rank <= *last)
+        rank <= self.bar
     }
 
     fn take(&mut self, rank: Rank, slot: Slot) {
@@ -167,6 +173,9 @@ impl<'a, R: Rows> First<'a, R> {
         if place < self.wanted {
             self.ranked.insert(place, (rank, slot));
             self.ranked.truncate(self.wanted);
+            if self.ranked.len() == self.wanted {
+                self.bar = self.ranked.last().map_or(MOST, |(rank, _)| *rank);
+            }
         }
     }
 }

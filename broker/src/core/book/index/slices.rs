@@ -1,7 +1,9 @@
-//! The levels of a column's rows, bit by bit: one slice of 256 rows holds the same bit of each.
+//! The levels of a column's rows, bit by bit: a plane holds the same bit of all rows.
 //!
-//! "At least level k" then takes one word operation for 64 rows and each bit of k, whatever k is. Must not know
-//! what a level means.
+//! "At least level k" then takes one word operation for 64 rows and each bit of k from its lowest one up. Must not
+//! know what a level means.
+
+use super::shelf::GROUPS_MAX;
 
 /// Words of 64 rows that are worked on together.
 const LANES: usize = 4;
@@ -55,37 +57,47 @@ pub(super) fn for_each(masks: &[Group], mut each: impl FnMut(usize)) {
 }
 
 /// The levels of rows.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(super) struct Slices {
     /// Bits of a level.
     bits: usize,
-    /// For each group of rows its slices, the lowest bit first.
-    slices: Vec<Group>,
+    /// Groups of rows.
+    groups: usize,
+    /// For each bit, the lowest first, that of all groups.
+    planes: Vec<Group>,
 }
 
 impl Slices {
     /// Levels of `bits` bits, room for `rows` rows of level 0.
     pub(super) fn new(bits: usize, rows: usize) -> Self {
+        let groups = rows.div_ceil(GROUP_ROWS);
         Self {
             bits,
-            slices: vec![NONE; bits * rows.div_ceil(GROUP_ROWS)],
+            groups,
+            planes: vec![NONE; bits * groups],
         }
     }
 
     /// Makes room for `rows` rows.
     pub(super) fn grow(&mut self, rows: usize) {
-        let wanted = self.bits * rows.div_ceil(GROUP_ROWS);
-        if wanted > self.slices.len() {
-            self.slices.reserve_exact(wanted - self.slices.len());
-            self.slices.resize(wanted, NONE);
+        let groups = rows.div_ceil(GROUP_ROWS);
+        if groups <= self.groups {
+            return;
         }
+        let mut planes = Vec::with_capacity(self.bits * groups);
+        for bit in 0..self.bits {
+            planes.extend_from_slice(self.plane(bit));
+            planes.resize((bit + 1) * groups, NONE);
+        }
+        self.groups = groups;
+        self.planes = planes;
     }
 
     /// Writes a row's level.
     pub(super) fn set(&mut self, row: usize, level: usize) {
         let (group, lane, bit) = place(row);
-        let slices = self.slices.iter_mut().skip(group * self.bits);
-        for (index, slice) in slices.take(self.bits).enumerate() {
+        let groups = self.planes.iter_mut().skip(group).step_by(self.groups.max(1));
+        for (index, slice) in groups.enumerate() {
             if let Some(word) = slice.get_mut(lane) {
                 *word = if level >> index & 1 == 1 {
                     *word | bit
@@ -99,93 +111,72 @@ impl Slices {
     /// A row's level.
     pub(super) fn get(&self, row: usize) -> usize {
         let (group, lane, bit) = place(row);
-        let slices = self.slices.iter().skip(group * self.bits);
-        slices
-            .take(self.bits)
-            .enumerate()
-            .fold(0, |level, (index, slice)| {
-                let is_set = slice.get(lane).is_some_and(|word| word & bit != 0);
-                level | usize::from(is_set) << index
-            })
+        let groups = self.planes.iter().skip(group).step_by(self.groups.max(1));
+        groups.enumerate().fold(0, |level, (index, slice)| {
+            let is_set = slice.get(lane).is_some_and(|word| word & bit != 0);
+            level | usize::from(is_set) << index
+        })
     }
 
     /// Adds to `rows` those whose level is from `first` to `last`.
     pub(super) fn add_within(&self, (first, last): (usize, usize), rows: &mut [Group]) {
-        self.with_each(first, last, rows, |rows, within| {
-            for (rows, within) in rows.iter_mut().zip(within) {
-                *rows |= within;
-            }
-        });
+        let mut within = [NONE; GROUPS_MAX];
+        let within = within.get_mut(..rows.len()).unwrap_or_default();
+        within.fill(ALL);
+        self.keep_within((first, last), within);
+        each(rows, within, |row, within| *row |= within);
     }
 
     /// Keeps of `rows` those whose level is from `first` to `last`.
     pub(super) fn keep_within(&self, (first, last): (usize, usize), rows: &mut [Group]) {
-        self.with_each(first, last, rows, |rows, within| {
-            for (rows, within) in rows.iter_mut().zip(within) {
-                *rows &= within;
-            }
-        });
+        let mut reached = [NONE; GROUPS_MAX];
+        let reached = reached.get_mut(..rows.len()).unwrap_or_default();
+        if first > 0 {
+            self.reach(first, reached);
+            each(rows, reached, |row, reached| *row &= reached);
+        }
+        if last + 1 < 1 << self.bits {
+            self.reach(last + 1, reached);
+            each(rows, reached, |row, reached| *row &= !reached);
+        }
     }
 
-    fn with_each(
-        &self,
-        first: usize,
-        last: usize,
-        rows: &mut [Group],
-        apply: impl Fn(&mut Group, Group),
-    ) {
-        if self.bits == 0 {
-            let within = if first == 0 { ALL } else { NONE };
-            return rows.iter_mut().for_each(|rows| apply(rows, within));
-        }
-        let highest = (1 << self.bits) - 1;
-        let pairs = rows.iter_mut().zip(self.slices.chunks_exact(self.bits));
-        match (first > 0, last < highest) {
-            (false, false) => pairs.for_each(|(rows, _)| apply(rows, ALL)),
-            (true, false) => pairs.for_each(|(rows, slices)| apply(rows, at_least(slices, first))),
-            (false, true) => {
-                pairs.for_each(|(rows, slices)| apply(rows, not(at_least(slices, last + 1))));
+    /// The rows whose level is at least `level`, which is not 0. From the lowest bit up: where the level has a one,
+    /// a row needs a one and the rest met; where it has a nought, a one is enough. Below the level's lowest one
+    /// all is met, and no bit is looked at.
+    fn reach(&self, level: usize, reached: &mut [Group]) {
+        reached.fill(if level >> self.bits == 0 { ALL } else { NONE });
+        let lowest = usize::try_from(level.trailing_zeros()).unwrap_or(0);
+        for bit in lowest..self.bits {
+            let plane = self.plane(bit);
+            if level >> bit & 1 == 1 {
+                each(reached, plane, |reached, word| *reached &= word);
+            } else {
+                each(reached, plane, |reached, word| *reached |= word);
             }
-            (true, true) => pairs.for_each(|(rows, slices)| {
-                let (low, high) = (at_least(slices, first), at_least(slices, last + 1));
-                apply(rows, without(low, high));
-            }),
         }
+    }
+
+    fn plane(&self, bit: usize) -> &[Group] {
+        let start = bit * self.groups;
+        self.planes
+            .get(start..start + self.groups)
+            .unwrap_or_default()
     }
 
     /// Bytes that it takes beside its own.
     pub(super) const fn bytes(&self) -> usize {
-        self.slices.capacity() * size_of::<Group>()
+        self.planes.capacity() * size_of::<Group>()
     }
 }
 
-/// The rows of a group whose level is at least `level`. From the lowest bit up: where the level has a one, a row
-/// needs a one and the rest met; where it has a nought, a one is enough.
-fn at_least(slices: &[Group], level: usize) -> Group {
-    let mut met = ALL;
-    for (index, slice) in slices.iter().enumerate() {
-        if level >> index & 1 == 1 {
-            for (met, word) in met.iter_mut().zip(slice) {
-                *met &= word;
-            }
-        } else {
-            for (met, word) in met.iter_mut().zip(slice) {
-                *met |= word;
-            }
+/// Applies a change to each word of `left` with the word of `right` beside it.
+fn each(left: &mut [Group], right: &[Group], apply: impl Fn(&mut u64, u64)) {
+    for (left, right) in left.iter_mut().zip(right) {
+        for (left, right) in left.iter_mut().zip(right) {
+            apply(left, *right);
         }
     }
-    met
-}
-
-fn not(group: Group) -> Group {
-    group.map(|word| !word)
-}
-
-fn without(mut left: Group, right: Group) -> Group {
-    for (left, right) in left.iter_mut().zip(right) {
-        *left &= !right;
-    }
-    left
 }
 
 #[cfg(test)]
@@ -195,20 +186,20 @@ mod tests {
     #[test]
     fn ranges_of_levels_are_those_of_each_row() {
         let level_of = |row: usize| row * 7 % 13;
-        let mut slices = Slices::new(4, 300);
-        slices.grow(700);
-        for row in 0..700 {
+        let mut slices = Slices::new(4, 200);
+        slices.grow(500);
+        for row in 0..500 {
             slices.set(row, 15);
             slices.set(row, level_of(row));
         }
         for first in 0..16 {
             for last in first..16 {
-                let mut rows = vec![ALL; 3];
+                let mut rows = vec![ALL; 2];
                 slices.keep_within((first, last), &mut rows);
-                let mut added = vec![NONE; 3];
+                let mut added = vec![NONE; 2];
                 slices.add_within((first, last), &mut added);
                 assert_eq!(rows, added);
-                for row in 0..700 {
+                for row in 0..500 {
                     assert_eq!(slices.get(row), level_of(row));
                     let wanted = (first..=last).contains(&level_of(row));
                     assert_eq!(has(&rows, row), wanted, "{row} in {first}..={last}");
