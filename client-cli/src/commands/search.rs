@@ -99,7 +99,11 @@ pub(crate) async fn run(context: &Context, arguments: &SearchArgs) -> Result<Exi
         sort: sort_keys(&arguments.sort)?,
         need: Need::disk(filter.disk()),
         kind: ContractKind::OnDemand,
-        limit: arguments.limit,
+        // The cheapest hour need not be the cheapest job: of as many as brokers show.
+        limit: match job {
+            None => arguments.limit,
+            Some(_) => most(),
+        },
     };
     let session = context.session().await?;
     let finding = find(session, &search).await?;
@@ -113,7 +117,7 @@ pub(crate) async fn run(context: &Context, arguments: &SearchArgs) -> Result<Exi
             table::listing(&finding, &search, empty),
             table::closing_lines(&finding, &search),
         ),
-        Some(job) => by_job(context, job, &finding, &search, empty),
+        Some(job) => by_job(context, job, &finding, &search, (arguments.limit, empty)),
     };
     context.printer.list(&listing)?;
     if finding.candidates.is_empty() {
@@ -138,14 +142,22 @@ fn by_job(
     job: &JobProfile,
     finding: &Finding,
     search: &Search,
-    empty: String,
+    (limit, empty): (u16, String),
 ) -> (Listing, Vec<String>) {
     let now = context.now();
+    let seen = u32::try_from(finding.candidates.len()).unwrap_or(u32::MAX);
+    if seen < finding.matching {
+        let matching = finding.matching;
+        context.printer.warn(&format!(
+            "of {matching} offers that match, the {seen} cheapest by the hour are ranked; narrower conditions rank others"
+        ));
+    }
     let estimates = finding.candidates.iter().map(|one| {
         let json = table::offer_json(one, search);
         estimate::of_candidate(job, one, search.kind, now, json)
     });
-    let estimates = estimate::ranked(estimates.collect());
+    let mut estimates = estimate::ranked(estimates.collect());
+    estimates.truncate(usize::from(limit));
     let of = usize::try_from(finding.matching).unwrap_or(usize::MAX);
     let closing = estimate::closing_lines(&estimates, job, of);
     (estimate::listing(&estimates, empty), closing)
@@ -155,11 +167,15 @@ fn sort_keys(text: &str) -> Result<List<SortKey, 4>, Failure> {
     parse_sort(text).map_err(|error| of_parse_error(&error, "--sort"))
 }
 
+/// As many offers as a broker answers with.
+fn most() -> u16 {
+    u16::try_from(FOUND_MAX).unwrap_or(u16::MAX)
+}
+
 /// Asks all brokers at once and merges what they answer, best first, as many as the search asks for.
 pub(crate) async fn find(session: &Session, search: &Search) -> Result<Finding, Failure> {
-    let most = u16::try_from(FOUND_MAX).unwrap_or(u16::MAX);
     let asked = Search {
-        limit: search.limit.min(most),
+        limit: search.limit.min(most()),
         ..search.clone()
     };
     let mut merger = Merger::new(search);
@@ -199,7 +215,7 @@ pub(crate) async fn find_offer(
         sort: List::default(),
         need: Need::disk(disk),
         kind,
-        limit: u16::try_from(FOUND_MAX).unwrap_or(u16::MAX),
+        limit: most(),
     };
     Ok(find(session, &search).await?.candidates)
 }

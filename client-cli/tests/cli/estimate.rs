@@ -105,7 +105,7 @@ fn decoding_is_cheapest_on_the_cheaper_card() -> Test {
         "{table:?}"
     );
     assert!(
-        lines[1].contains("1.62") && lines[3].contains("1x RTX 5090  -"),
+        lines[1].contains("1.62") && lines[3].ends_with("-"),
         "{table:?}"
     );
     let why = "NVIDIA GeForce RTX 5090 0.20: nobody knows how fast it does this work.";
@@ -209,7 +209,7 @@ fn a_search_by_job_shows_what_it_costs_until_it_is_done() -> Test {
     assert_eq!(item["price_usd_per_hour"], "0.401388");
     assert_eq!(item["job"]["assumed"], json!(["boot"]));
     let estimated = home.run(&[&["estimate", &job], &live[..]].concat())?;
-    assert_eq!(estimated.answer, searched.answer);
+    assert_eq!(estimated.json()?["items"][0]["job"], item["job"]);
     // What a search prints can be estimated again without anybody.
     let file = home.path("offers.json");
     fs::write(&file, &searched.answer)?;

@@ -151,9 +151,13 @@ pub(crate) fn closing_lines(estimates: &[Estimate], job: &JobProfile, of: usize)
         ));
     }
     let first = estimates.first().filter(|first| first.cost.is_ok());
-    lines.extend(
-        first.map(|first| format!("Rent the first: feira rent {} --image IMAGE", first.short)),
-    );
+    lines.extend(first.map(|first| {
+        let disk = in_gigabytes(job.disk);
+        format!(
+            "Rent the first: feira rent {} --disk {disk} --image IMAGE",
+            first.short
+        )
+    }));
     lines
 }
 

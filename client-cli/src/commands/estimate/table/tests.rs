@@ -118,7 +118,7 @@ fn what_was_assumed_and_what_cannot_be_is_said_below() {
         "Assumed (of 1 of 2): the host does not have the image yet.",
         "3 offers, cheapest job first, with 150 GB of disk. Setup counts as paid; pulling the image is not \
          billed.",
-        "Rent the first: feira rent cached --image IMAGE",
+        "Rent the first: feira rent cached --disk 150 --image IMAGE",
     ];
     assert_eq!(lines, wanted);
     assert!(closing_lines(&three(), &job(), 40)[3].starts_with("3 of 40 offers,"));
