@@ -1,4 +1,6 @@
-//! Leases made up for tests.
+//! Leases and offers made up for tests.
+
+pub(crate) mod offers;
 
 use crate::view::Held;
 use protocol::bounded::{List, Text};

@@ -113,7 +113,8 @@ impl<'a> Preview<'a> {
             ..self.ask()
         };
         let hour = disk.all_in_hour(Need::disk(self.order.disk));
-        quote.prepaid.saturating_add(hour)
+        let beside = self.order.budget.saturating_sub(quote.prepaid);
+        quote.prepaid.saturating_add(hour.min(beside))
     }
 
     /// What an early cancel gives back at the start, at half of the term, and at its end.

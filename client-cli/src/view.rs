@@ -95,15 +95,6 @@ mod tests {
     }
 
     #[test]
-    fn money_lasts_as_long_as_division_says() {
-        // $5.00 at $0.336/h: 5 / 0.336 h = 53571.4… s.
-        let five = MicroUsd(5_000_000);
-        assert_eq!(lasts(five, MicroUsd(336_000)), Some(Seconds(53_571)));
-        assert_eq!(lasts(five, MicroUsd::ZERO), None);
-        assert_eq!(lasts(MicroUsd(-1), MicroUsd(1)), Some(Seconds(0)));
-    }
-
-    #[test]
     fn sizes_in_words() {
         assert_eq!(cores_in_words(2000), "2");
         assert_eq!(cores_in_words(1500), "1.5");

@@ -68,37 +68,66 @@ fn the_command_of_a_rent_is_what_follows_the_dashes() {
         "-c",
         "echo --yes",
     ]);
-    assert_eq!(rent.command, ["sh", "-c", "echo --yes"]);
+    assert_eq!(rent.work.command, ["sh", "-c", "echo --yes"]);
     assert_eq!(rent.filter.max_price, Some(PricePerHour(400_000)));
-    assert_eq!(rent.budget, Some(MicroUsd(3_000_000)));
-    assert_eq!(rent.duration_max(), Some(Seconds(5400)));
-    assert!(rent.yes);
+    assert_eq!(rent.work.budget, Some(MicroUsd(3_000_000)));
+    assert_eq!(rent.work.duration, Some(Seconds(5400)));
+    assert!(rent.work.yes);
+}
+
+fn bid(words: &str) -> Result<BidArgs, clap::Error> {
+    let line = format!("feira bid {words}");
+    match Arguments::try_parse_from(line.split_whitespace())?.command {
+        Command::Bid(bid) => Ok(*bid),
+        other => panic!("{other:?}"),
+    }
 }
 
 #[test]
-fn hours_and_a_time_exclude_each_other() {
-    let words = [
-        "feira",
-        "rent",
-        "o-7k3f",
-        "--image",
-        "i",
-        "--for",
-        "1h",
-        "--max-hours",
-        "2",
-    ];
-    assert!(Arguments::try_parse_from(words).is_err());
-    let hours = rent(&[
-        "feira",
-        "rent",
-        "o-7k3f",
-        "--image",
-        "i",
-        "--max-hours",
-        "2",
-    ]);
-    assert_eq!(hours.duration_max(), Some(Seconds(7200)));
+fn a_bid_is_an_interruptible_lease_at_the_price_that_was_typed() {
+    let rent = bid("--gpu rtx4090 --max-price 0.22 --for 8h --image i --fallback 0.4")
+        .unwrap()
+        .rent();
+    assert_eq!(rent.deal.interruptible, Some(PricePerHour(220_000)));
+    assert_eq!(rent.deal.fallback, Some(PricePerHour(400_000)));
+    assert_eq!((rent.deal.bid, rent.filter.max_price), (None, None));
+    assert_eq!(rent.work.duration, Some(Seconds(28_800)));
+}
+
+#[test]
+fn a_bid_without_a_price_is_no_command() {
+    assert!(bid("--gpu rtx4090 --image i").is_err());
+    assert!(bid("set brave-otter").is_err());
+    let set = bid("set brave-otter --max-price 0.25").unwrap();
+    let Some(BidCommand::Set(set)) = set.command else {
+        panic!("{set:?}")
+    };
+    assert_eq!(
+        (set.name.as_str(), set.max_price),
+        ("brave-otter", PricePerHour(250_000))
+    );
+}
+
+#[test]
+fn a_contract_is_of_one_kind() {
+    for words in [
+        "--bid 0.2 --interruptible 0.2",
+        "--bid 0.2 --reserve 30",
+        "--fallback 0.4",
+        "--reserve 0",
+        "--reserve -1",
+        "--reserve 366",
+        "--bid 0",
+        "--bid -0.2",
+        "--bid inf",
+        "--interruptible 1000001",
+    ] {
+        let line = format!("feira rent o-7k3f --image i {words}");
+        assert!(
+            Arguments::try_parse_from(line.split_whitespace()).is_err(),
+            "{words}"
+        );
+    }
 }
 
 #[test]
@@ -124,7 +153,7 @@ fn no_time_and_more_than_a_life_are_refused() {
         "--max-hours",
         "87600",
     ];
-    assert_eq!(rent(&words).duration_max(), Some(Seconds(315_360_000)));
+    assert_eq!(rent(&words).work.hours(), Some(Seconds(315_360_000)));
 }
 
 #[test]

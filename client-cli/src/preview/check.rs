@@ -16,10 +16,9 @@ impl Preview<'_> {
         }
         self.check_bid(floor)?;
         if let Some((days, quote)) = self.quote() {
-            let hold = self.hold();
-            if hold > self.order.budget {
+            if quote.prepaid > self.order.budget {
                 let what = format!(
-                    "{} is prepaid for {days} days, and an hour of disk is held: {hold}; the budget is {}",
+                    "{} is prepaid for {days} days; the budget is {}",
                     quote.prepaid, self.order.budget
                 );
                 return Err(Failure::new(Code::BudgetTooSmall, what)
@@ -40,7 +39,9 @@ impl Preview<'_> {
     fn check_offer(&self, offer: &Offer) -> Result<(), Failure> {
         let (order, limits, share) = (self.order, &offer.limits, &offer.share);
         let hourly = self.hourly();
-        if hourly > order.price_max.amount() {
+        // A bid that waits may be met by less than its limit.
+        let is_exact = !matches!(order.deal, Deal::Bid { .. });
+        if is_exact && hourly > order.price_max.amount() {
             let what = format!(
                 "the price is {hourly}/h all in; you allow {}",
                 order.price_max
@@ -119,6 +120,13 @@ impl Preview<'_> {
         let Deal::Interruptible { bid, .. } = self.order.deal else {
             return Ok(());
         };
+        let most = self.order.price_max;
+        let compute = self.prices().compute;
+        if compute > most {
+            let what = format!("the bid comes to {compute} for all GPUs; you allow {most} all in");
+            return Err(Failure::new(Code::PriceAboveLimit, what)
+                .help("raise the ceiling, or leave it out: --max-price"));
+        }
         let own = self.fixed().and_then(|offer| offer.sales.floor);
         let Some(floor) = own.or(floor).filter(|floor| bid < *floor) else {
             return Ok(());

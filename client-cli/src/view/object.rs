@@ -149,7 +149,7 @@ fn term_lines(view: &LeaseView, term: &Term, now: Timestamp) -> Vec<(String, Str
             _ => format!("{} days, from when it first runs", term.days),
         },
     )];
-    let left = term.prepaid.saturating_sub(term.earned);
+    let left = term.left();
     let prepaid = format!(
         "{} (discount {}): {} earned, {left} left",
         term.prepaid, term.discount, term.earned

@@ -64,9 +64,8 @@ pub(crate) fn ends_by(view: &LeaseView, now: Timestamp) -> Option<Timestamp> {
     if !matches!(view.phase, Phase::Running | Phase::Noticed(..)) {
         return by_term.filter(|_| view.phase.is_open());
     }
-    let prepaid = view.term.map_or(MicroUsd::ZERO, |term| term.prepaid);
-    let spent = view.charged.total().saturating_add(prepaid);
-    let left = view.budget.saturating_sub(spent);
+    // The budget of a lease with a term is what is left beside what was prepaid.
+    let left = view.budget.saturating_sub(view.charged.total());
     let by_money = lasts(left, taken_hourly(view)).map(|left| now.after(left.millis()));
     let by_time = view.duration_max.map(|most| {
         let left = most.millis().0.saturating_sub(view.running.0);
@@ -86,8 +85,7 @@ pub(crate) fn cancelled(view: &LeaseView, now: Timestamp) -> Option<reserved::Ca
     let term = view.term.filter(|_| view.phase.is_open())?;
     let used = term.begins.map_or(Millis(0), |begins| now.since(begins));
     let used = Millis(used.0.saturating_sub(term.down.0));
-    let rate = view.prices.compute;
-    Some(reserved::cancel(rate, term.prepaid, term.days, used))
+    Some(reserved::cancel(term.rate, term.prepaid, term.days, used))
 }
 
 #[cfg(test)]
@@ -110,13 +108,14 @@ mod tests {
 
     fn reserved_lease() -> LeaseView {
         let mut view = lease(1, "brave-otter", Phase::Running).view;
-        view.prices.compute = PricePerHour(1_000_000);
-        view.budget = MicroUsd(600_000_000);
+        view.budget = MicroUsd(24_000_000);
         view.term = Some(Term {
             days: 30,
             prepaid: MicroUsd(576_000_000),
             discount: BasisPoints(2000),
+            rate: PricePerHour(1_000_000),
             begins: Some(BEGINS),
+            from: Millis(0),
             down: Millis(0),
             earned: MicroUsd(0),
             refunded: MicroUsd(0),
@@ -160,7 +159,7 @@ mod tests {
         let over = Timestamp(BEGINS.0 + 720 * HOUR);
         // $24 last for 3 456 h of disk: longer than the term.
         assert_eq!(ends_by(&view, BEGINS), Some(over));
-        view.budget = MicroUsd(576_006_944);
+        view.budget = MicroUsd(6_944);
         assert_eq!(ends_by(&view, BEGINS), Some(Timestamp(BEGINS.0 + HOUR)));
     }
 

@@ -64,8 +64,7 @@ pub(super) async fn choose(
     }
 }
 
-/// The offer that was named. A bid that rests is for the offer at whatever terms it has by then, within the
-/// bid: the price that it waits for is one of those terms.
+/// The offer that was named. Who names all of its id can bid for one that nobody can have now.
 async fn named(
     context: &Context,
     arguments: &RentArgs,
@@ -76,11 +75,13 @@ async fn named(
     let disk = arguments.filter.disk();
     let wanted = arguments.filter.gpus;
     let found = search::find_offer(session, typed, disk, claim.searched()).await?;
-    if found.is_empty() {
+    if found.is_empty() && claim.searched() != ContractKind::OnDemand {
         let others = search::find_offer(session, typed, disk, ContractKind::OnDemand).await?;
         if let Some(other) = others.first() {
             return Err(not_sold_so(other, claim.kind()));
         }
+    }
+    if found.is_empty() {
         if let (true, Ok(id)) = (claim.waits(), typed.parse::<OfferId>()) {
             return Ok(Choice {
                 candidates: Vec::new(),
@@ -91,16 +92,11 @@ async fn named(
         }
     }
     let candidate = portion_of(typed, found, wanted)?;
-    let aim = if matches!(claim, Claim::Bid { .. }) {
-        Aim::Any(filter_of(candidate.offer.body().id)?)
-    } else {
-        Aim::Offers
-    };
     Ok(Choice {
         gpus: candidate.gpus,
         candidates: vec![candidate],
         matching: 1,
-        aim,
+        aim: Aim::Offers,
     })
 }
 

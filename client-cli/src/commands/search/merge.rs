@@ -169,33 +169,24 @@ impl<'a> Merger<'a> {
             return;
         };
         // Brokers know different bids and different pasts of a host: who sells for less comes first, and the
-        // more cautious word on reliability counts.
+        // more cautious word on reliability counts. What is asked is the host's word, in its newest form.
         let mut brokers = std::mem::take(&mut known.brokers);
         brokers.retain(|one| *one != broker);
-        let place = if new.price < known.price {
-            0
-        } else {
-            brokers.len()
-        };
-        brokers.insert(place, broker);
-        let is_newer = new.offer.body().sequence > known.offer.body().sequence;
+        let is_bid = self.kind == ContractKind::Interruptible;
+        let is_less = is_bid && new.price < known.price;
+        brokers.insert(if is_less { 0 } else { brokers.len() }, broker);
+        let cheaper = if is_less { &new } else { &*known };
+        let (price, pushes_out) = (cheaper.price, cheaper.pushes_out);
         let reliability = new.reliability.min(known.reliability);
-        let (price, pushes_out) = if place == 0 {
-            (new.price, new.pushes_out)
-        } else {
-            (known.price, known.pushes_out)
-        };
-        if is_newer {
+        if new.offer.body().sequence > known.offer.body().sequence {
             *known = new;
-            *known_facts = facts;
         }
         known.brokers = brokers;
         known.reliability = reliability;
-        if self.kind == ContractKind::Interruptible && known.price != price {
-            known.price = price;
-            known.pushes_out = pushes_out;
-            *known_facts = known.facts();
+        if is_bid {
+            (known.price, known.pushes_out) = (price, pushes_out);
         }
+        *known_facts = known.facts();
     }
 
     fn add_elimination(&mut self, elimination: &Elimination) {
@@ -288,7 +279,7 @@ fn price_of(offer: &Offer, portion: &FoundOffer, kind: ContractKind) -> Option<P
 
 #[cfg(test)]
 mod tests {
-    use super::super::table::offers;
+    use crate::fixtures::offers;
     use super::*;
     use protocol::bounded::List;
     use protocol::filter::parse_sort;

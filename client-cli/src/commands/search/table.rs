@@ -173,11 +173,9 @@ fn gpu_json(gpu: &Gpu) -> Value {
 }
 
 #[cfg(test)]
-pub(super) mod offers;
-
-#[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fixtures::offers;
     use protocol::bounded::List;
     use protocol::filter::Filter;
     use protocol::terms::{ContractKind, Need};

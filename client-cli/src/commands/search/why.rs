@@ -200,7 +200,7 @@ pub(super) fn grouped(number: u32) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::table::offers;
+    use crate::fixtures::offers;
     use super::*;
     use protocol::filter::Elimination;
     use protocol::units::{MicroUsd, PricePerHour};

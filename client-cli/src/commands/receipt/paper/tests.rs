@@ -2,14 +2,16 @@
 
 use super::*;
 use crate::fixtures::{lease, prices};
+use crate::orders::hexadecimal;
 use ed25519_dalek::SigningKey;
 use protocol::bounded::Text;
 use protocol::ids::{Digest, MessageId};
 use protocol::job::PinnedImage;
 use protocol::lease::{EndCause, Meters, Phase};
 use protocol::signed::{ANYONE, Envelope};
-use protocol::units::{BasisPoints, Bytes, MicroUsd, Millis, Seconds, Timestamp};
-use protocol::usage::{Amounts, Usage};
+use protocol::terms::{ContractKind, Rates};
+use protocol::units::{BasisPoints, Bytes, MicroUsd, Millis, PricePerHour, Seconds, Timestamp};
+use protocol::usage::{Amounts, Term, Usage};
 
 /// M1 of the market's rules without its traffic: 5400 s at $0.40/h, 50 GB at $0.10; fee 10 %.
 fn receipt() -> Receipt {
@@ -45,6 +47,7 @@ fn receipt() -> Receipt {
             ..Amounts::default()
         },
         total: MicroUsd(610_416),
+        refunded: MicroUsd::ZERO,
         budget: MicroUsd(5_000_000),
         fee_rate: BasisPoints(1000),
         fee: MicroUsd(61_041),
@@ -202,4 +205,137 @@ fn other_files_are_no_receipts() {
             "{text}"
         );
     }
+}
+
+/// 1200 s at $0.15, 120 s waived, 600 s at $0.16: (150 000 × 1200 + 160 000 × 600) / 3600 = 76 666.6…, rounded
+/// down once; 50 GB × 100 000 × 1920 / 2 592 000 = 3 703.7.
+fn stepped() -> Receipt {
+    let rates = Rates::flat(PricePerHour(150_000));
+    let rates = rates
+        .changed(Millis(1_200_000), PricePerHour(0))
+        .and_then(|rates| rates.changed(Millis(1_320_000), PricePerHour(160_000)))
+        .unwrap();
+    let running = Millis(1_920_000);
+    let amounts = Amounts {
+        compute: MicroUsd(76_666),
+        storage: MicroUsd(3_703),
+        ..Amounts::default()
+    };
+    Receipt {
+        kind: ContractKind::Interruptible,
+        gpus: 1,
+        rates,
+        usage: Usage {
+            running,
+            stored: running,
+            ..Usage::default()
+        },
+        amounts,
+        total: MicroUsd(80_369),
+        fee: MicroUsd(8_036),
+        host_share: MicroUsd(72_333),
+        ..receipt()
+    }
+}
+
+fn labelled(receipt: Receipt) -> Vec<(String, String)> {
+    Paper::of(&sign(receipt)).unwrap().lines()
+}
+
+#[test]
+fn rates_that_changed_are_shown_step_by_step_and_added_once() {
+    let lines = labelled(stepped());
+    let at = lines.iter().position(|(label, _)| label == "Compute");
+    let values: Vec<&str> = lines[at.unwrap()..][..3]
+        .iter()
+        .map(|(_, value)| value.as_str())
+        .collect();
+    assert_eq!(
+        values,
+        [
+            "1200.000 s (20m 00s) × $0.15/h",
+            "+ 120.000 s (2m 00s) waived",
+            "+ 600.000 s (10m 00s) × $0.16/h = $0.076666",
+        ]
+    );
+    let json = Paper::of(&sign(stepped())).unwrap().json();
+    assert_eq!(json["kind"], "interruptible");
+    assert_eq!(json["rates"][1]["compute_usd_per_hour"], "0.000000");
+    assert_eq!(json["rates"][2]["from_running_ms"], 1_320_000);
+    // The waived stretch billed at the rate before it: 120 × 150 000 / 3600 = 5 000 more.
+    let mut lie = stepped();
+    lie.amounts.compute = MicroUsd(81_666);
+    lie.total = MicroUsd(85_369);
+    assert!(Paper::of(&sign(lie)).is_err());
+}
+
+/// Market rules, X: 30 days at $1, ended at half: 288 earned, 72 and 3.60 kept, 212.40 back.
+fn cancelled_term() -> Receipt {
+    let half = Millis(360 * 3_600_000);
+    let term = Term {
+        days: 30,
+        prepaid: MicroUsd(576_000_000),
+        discount: BasisPoints(2000),
+        rate: PricePerHour(1_000_000),
+        begins: Some(Timestamp(1_796_000_010_000)),
+        from: Millis(0),
+        down: Millis(0),
+        earned: MicroUsd(288_000_000),
+        refunded: MicroUsd(212_400_000),
+        clawed_back: (MicroUsd(72_000_000), MicroUsd(3_600_000)),
+        from_bond: MicroUsd::ZERO,
+    };
+    // 50 GB × 100 000 × 1 296 000 s / 2 592 000 = 2 500 000; the fee of a tenth is of that and of 360.
+    Receipt {
+        kind: ContractKind::Reserved,
+        rates: Rates::flat(PricePerHour(0)),
+        term: Some(term),
+        usage: Usage {
+            running: half,
+            stored: half,
+            ..Usage::default()
+        },
+        meters: Meters {
+            running: half,
+            ..Meters::default()
+        },
+        amounts: Amounts {
+            storage: MicroUsd(2_500_000),
+            ..Amounts::default()
+        },
+        total: MicroUsd(366_100_000),
+        fee: MicroUsd(36_250_000),
+        host_share: MicroUsd(326_250_000),
+        ..receipt()
+    }
+}
+
+#[test]
+fn a_term_that_was_cancelled_says_what_became_of_what_was_prepaid() {
+    let lines = labelled(cancelled_term());
+    let value = |label: &str| lines.iter().find(|(l, _)| l == label).unwrap().1.clone();
+    assert_eq!(
+        value("Prepaid"),
+        "$576.000000 for 30 days, 20.00 % less than on demand"
+    );
+    assert_eq!(value("Earned"), "$288.000000 of it");
+    assert_eq!(
+        value("Refunded"),
+        "$212.400000 came back; $72.000000 to the host and $3.600000 to the broker as the price of ending early"
+    );
+    assert_eq!(
+        value("Compute"),
+        "1296000.000 s (15d 00h), prepaid = $0.000000"
+    );
+    assert_eq!(value("Total"), "$366.100000 of at most $581.000000");
+    let json = Paper::of(&sign(cancelled_term())).unwrap().json();
+    assert_eq!(json["term"]["refunded_usd"], "212.400000");
+    assert_eq!(json["term"]["clawed_back_broker_usd"], "3.600000");
+    // One micro-dollar of what was prepaid is nowhere.
+    let mut lie = cancelled_term();
+    if let Some(term) = &mut lie.term {
+        term.refunded = MicroUsd(212_399_999);
+    }
+    let failure = Paper::of(&sign(lie)).unwrap_err();
+    assert!(failure.what().contains("prepaid"), "{}", failure.what());
 }

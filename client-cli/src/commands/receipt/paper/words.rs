@@ -171,12 +171,10 @@ fn term_lines(term: &Term) -> Vec<Line> {
     lines
 }
 
-fn totals(receipt: &Receipt) -> [Line; 2] {
-    let total = format!(
-        "{} of at most {}",
-        in_full(receipt.total),
-        in_full(receipt.budget)
-    );
+fn totals(receipt: &Receipt) -> Vec<Line> {
+    let prepaid = receipt.term.map_or(MicroUsd::ZERO, |term| term.prepaid);
+    let most = receipt.budget.saturating_add(prepaid);
+    let total = format!("{} of at most {}", in_full(receipt.total), in_full(most));
     let of_it = format!(
         "{} to the broker ({}), {} to host {}",
         in_full(receipt.fee),
@@ -184,7 +182,13 @@ fn totals(receipt: &Receipt) -> [Line; 2] {
         in_full(receipt.host_share),
         receipt.host.short()
     );
-    [line("Total", total), line("Of it", of_it)]
+    let mut lines = vec![line("Total", total)];
+    if receipt.refunded > MicroUsd::ZERO {
+        let text = format!("{} by the operator", in_full(receipt.refunded));
+        lines.push(line("Given back", text));
+    }
+    lines.push(line("Of it", of_it));
+    lines
 }
 
 /// `5400.000 s (1h 30m)`.
