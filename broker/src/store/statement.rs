@@ -21,11 +21,15 @@ use std::collections::BTreeMap;
 /// Lines of one page.
 const PAGE: usize = 500;
 
-/// Both bounds of the partial index stand in the query that is to use it.
-const MOVEMENTS: &str = "SELECT n.event, n.amount, e.kind IN ('stopped', 'closing', 'ended')
-    FROM entries n JOIN events e ON e.seq = n.event
-    WHERE n.account = ?1 AND n.account >= x'01' AND n.account < x'02'
-    ORDER BY n.event";
+/// From the last movement back to the first, each found by the one after it.
+const MOVEMENTS: &str = "WITH RECURSIVE movements (event, amount, previous) AS (
+        SELECT event, amount, previous FROM entries WHERE event = ?2 AND account = ?1
+        UNION ALL
+        SELECT n.event, n.amount, n.previous FROM movements m CROSS JOIN entries n
+        WHERE n.event = m.previous AND n.account = ?1
+    )
+    SELECT m.event, m.amount, e.kind IN ('stopped', 'closing', 'ended')
+    FROM movements m CROSS JOIN events e ON e.seq = m.event";
 const BODY: &str = "SELECT body FROM events WHERE seq = ?1";
 const TIME: &str = "SELECT at FROM events WHERE seq = ?1";
 const LAST: &str = "SELECT coalesce(max(seq), 0) FROM events";
@@ -42,14 +46,14 @@ struct Movement {
     is_end: bool,
 }
 
-/// The movements after event `after`.
+/// The movements after event `after`; `last` is the event of the renter's last one, if there is any.
 pub(super) fn read(
     connection: &Connection,
     market: &Market,
-    renter: RenterId,
+    (renter, last): (RenterId, Option<u64>),
     after: u64,
 ) -> Result<AccountStatement, StoreError> {
-    let mut movements = movements(connection, renter)?;
+    let mut movements = movements(connection, renter, last)?;
     movements.extend(silent_ends(connection, market, renter, &movements)?);
     movements.sort_by_key(|movement| movement.event);
     let mut account = Lines::default();
@@ -78,13 +82,17 @@ pub(super) fn read(
     })
 }
 
-fn movements(connection: &Connection, renter: RenterId) -> Result<Vec<Movement>, StoreError> {
+fn movements(
+    connection: &Connection,
+    renter: RenterId,
+    last: Option<u64>,
+) -> Result<Vec<Movement>, StoreError> {
     let key = Account::RenterAvailable(renter).key();
     let mut select = connection
         .prepare_cached(MOVEMENTS)
         .map_err(doing("read an account"))?;
     let rows = select
-        .query_map(params![key], |row| {
+        .query_map(params![key, last.map(stored)], |row| {
             Ok(Movement {
                 event: loaded(row.get(0)?),
                 // On disk what the broker owes is negative.
@@ -190,20 +198,30 @@ struct Lines {
     balance: MicroUsd,
     /// What the lines so far charged for each lease.
     charged: BTreeMap<LeaseId, MicroUsd>,
+    /// What they said of each prepaid term: its price, what was given back, what a bond paid.
+    terms: BTreeMap<LeaseId, (MicroUsd, MicroUsd, MicroUsd)>,
 }
 
 impl Lines {
     /// The lines of one event: together they move the balance by `amount`.
     fn of(&mut self, number: u64, event: &Event, amount: MicroUsd) -> Vec<StatementLine> {
         let charge = self.charge(event);
-        let moved = amount.saturating_add(charge);
+        let of_term = self.of_term(event);
+        let moved = of_term
+            .iter()
+            .fold(amount.saturating_add(charge), |left, (_, by)| {
+                left.saturating_sub(*by)
+            });
         let what = match (&event.fact, moved < MicroUsd::ZERO) {
             (Fact::Deposited { .. }, _) => "deposit",
+            (Fact::Paid { .. }, _) => "refund",
             (_, true) => "hold",
             (_, false) => "release",
         };
-        let of_event = [(what, moved), ("charge", charge.negated())];
-        let of_event = of_event.into_iter().filter(|(_, by)| *by != MicroUsd::ZERO);
+        let of_event = [(what, moved), ("charge", charge.negated())]
+            .into_iter()
+            .chain(of_term)
+            .filter(|(_, by)| *by != MicroUsd::ZERO);
         of_event
             .map(|(what, by)| {
                 self.balance = self.balance.saturating_add(by);
@@ -217,6 +235,27 @@ impl Lines {
                 }
             })
             .collect()
+    }
+
+    /// What an event did to a prepaid term: bought, given back, and paid from a host's bond.
+    fn of_term(&mut self, event: &Event) -> [(&'static str, MicroUsd); 3] {
+        let term = match &event.fact {
+            Fact::Matched(matched) => matched.term,
+            Fact::Changed(terms) => terms.term,
+            Fact::Moved(moved) => moved.term,
+            _ => None,
+        };
+        let known = event.lease().and_then(|lease| self.terms.get(&lease));
+        let before = known.copied().unwrap_or_default();
+        let now = term.map_or(before, |term| (term.prepaid, term.refunded, term.from_bond));
+        if let (Some(lease), Some(_)) = (event.lease(), term) {
+            self.terms.insert(lease, now);
+        }
+        [
+            ("prepay", before.0.saturating_sub(now.0)),
+            ("refund", now.1.saturating_sub(before.1)),
+            ("bond", now.2.saturating_sub(before.2)),
+        ]
     }
 
     /// What was charged since the last line that said so, where a run or the lease ends.
