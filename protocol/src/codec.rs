@@ -6,6 +6,8 @@
 //! project may call bincode. Wire types hold integers, fixed arrays and the bounded types of
 //! [`crate::bounded`]; no floats, no maps, no `usize`, no zero-sized items in lists.
 
+use bincode::enc::write::Writer;
+use bincode::error::EncodeError;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -45,23 +47,68 @@ fn configuration() -> impl bincode::config::Config {
         .with_limit::<MESSAGE_BYTES_MAX>()
 }
 
+/// Enough for most messages, so that few grow while they are written.
+const USUAL_BYTES: usize = 512;
+
 /// The bytes of `value`.
 ///
 /// # Errors
 /// When it is larger than a message may be, or holds what the encoding has no form for.
 pub fn encode<T: Serialize>(value: &T) -> Result<Vec<u8>, CodecError> {
-    let bytes = bincode::serde::encode_to_vec(value, configuration()).map_err(|error| {
-        CodecError::Malformed {
-            reason: error.to_string(),
-        }
-    })?;
-    // The limit of the configuration guards decoding only.
-    if bytes.len() > MESSAGE_BYTES_MAX {
-        return Err(CodecError::TooBig {
-            length: bytes.len(),
-        });
-    }
+    let mut bytes = Vec::with_capacity(USUAL_BYTES);
+    encode_onto(value, &mut bytes)?;
     Ok(bytes)
+}
+
+/// Writes the bytes of `value` behind what is in `bytes`, which stays as it was when that fails.
+///
+/// # Errors
+/// When it is larger than a message may be, or holds what the encoding has no form for.
+pub fn encode_onto<T: Serialize>(value: &T, bytes: &mut Vec<u8>) -> Result<(), CodecError> {
+    let before = bytes.len();
+    let written = bincode::serde::encode_into_writer(value, Onto(bytes), configuration());
+    let length = bytes.len() - before;
+    let problem = match written {
+        Err(error) => Some(CodecError::Malformed {
+            reason: error.to_string(),
+        }),
+        // The limit of the configuration guards decoding only.
+        Ok(()) if length > MESSAGE_BYTES_MAX => Some(CodecError::TooBig { length }),
+        Ok(()) => None,
+    };
+    if problem.is_some() {
+        bytes.truncate(before);
+    }
+    problem.map_or(Ok(()), Err)
+}
+
+/// Writes behind what is there.
+struct Onto<'a>(&'a mut Vec<u8>);
+
+impl Writer for Onto<'_> {
+    fn write(&mut self, bytes: &[u8]) -> Result<(), EncodeError> {
+        self.0.extend_from_slice(bytes);
+        Ok(())
+    }
+}
+
+/// Writes nothing: compares with what is expected, and has what is left of that.
+struct Against<'a>(&'a [u8]);
+
+impl Writer for Against<'_> {
+    fn write(&mut self, bytes: &[u8]) -> Result<(), EncodeError> {
+        self.0 = self
+            .0
+            .strip_prefix(bytes)
+            .ok_or(EncodeError::UnexpectedEnd)?;
+        Ok(())
+    }
+}
+
+fn is_canonical<T: Serialize>(value: &T, bytes: &[u8]) -> bool {
+    let mut against = Against(bytes);
+    bincode::serde::encode_into_writer(value, &mut against, configuration()).is_ok()
+        && against.0.is_empty()
 }
 
 /// The value that `bytes` are the one encoding of.
@@ -85,7 +132,7 @@ pub fn decode<T: Serialize + DeserializeOwned>(bytes: &[u8]) -> Result<T, CodecE
             extra: bytes.len() - used,
         });
     }
-    if encode(&value)? != bytes {
+    if !is_canonical(&value, bytes) {
         return Err(CodecError::NotCanonical);
     }
     Ok(value)
@@ -134,6 +181,38 @@ mod tests {
             Err(CodecError::Malformed { .. })
         ));
         assert!(decode::<List<u8, 3>>(&three).is_ok());
+    }
+
+    #[test]
+    fn what_is_written_behind_other_bytes_leaves_them_as_they_were() {
+        let mut bytes = vec![7];
+        encode_onto(&1_u16, &mut bytes).unwrap();
+        assert_eq!(bytes, [7, 1, 0]);
+        let big = vec![0_u8; MESSAGE_BYTES_MAX];
+        let length = MESSAGE_BYTES_MAX + 8;
+        assert_eq!(
+            encode_onto(&big, &mut bytes),
+            Err(CodecError::TooBig { length })
+        );
+        assert_eq!(bytes, [7, 1, 0]);
+    }
+
+    /// Reads any byte and always writes a zero.
+    #[derive(serde::Deserialize)]
+    struct Lossy(#[expect(dead_code, reason = "it is there to be read")] u8);
+
+    impl Serialize for Lossy {
+        fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            serializer.serialize_u8(0)
+        }
+    }
+
+    #[test]
+    fn bytes_that_would_not_be_written_again_are_not_canonical() {
+        assert!(decode::<Lossy>(&[0]).is_ok());
+        assert_eq!(decode::<Lossy>(&[1]).err(), Some(CodecError::NotCanonical));
+        assert!(is_canonical(&5_u8, &[5]));
+        assert!(!is_canonical(&5_u8, &[5, 0]) && !is_canonical(&5_u16, &[5]));
     }
 
     #[test]
