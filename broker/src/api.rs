@@ -125,6 +125,11 @@ impl Api {
                 .earnings(HostId::from(peer))
                 .await
                 .map(BrokerReply::Earnings),
+            BrokerRequest::HostEvidence { host, after } => self
+                .market
+                .host_evidence(host, after)
+                .await
+                .map(BrokerReply::HostEvidence),
         }
     }
 
@@ -292,5 +297,6 @@ const fn kind(request: &BrokerRequest) -> &'static str {
         BrokerRequest::Report(_) => "report",
         BrokerRequest::Progress(_) => "progress",
         BrokerRequest::Earnings => "earnings",
+        BrokerRequest::HostEvidence { .. } => "host-evidence",
     }
 }

@@ -7,10 +7,11 @@
 use crate::bounded::{List, Text};
 use crate::codec::{self, CodecError};
 use crate::filter::{Elimination, Filter, SortKey};
-use crate::ids::{BrokerId, LeaseId};
+use crate::ids::{BrokerId, HostId, LeaseId};
 use crate::lease::{Goal, Grant, LeaseView, Phase, Progress, Refusal, Report};
 use crate::offer::{OFFERS_MAX, Offer};
 use crate::order::{LeaseCommand, LeaseName, Order};
+use crate::reliability::HostEvidence;
 use crate::signed::Signed;
 use crate::terms::{ContractKind, Need};
 use crate::units::{BasisPoints, Bytes, MicroUsd, PricePerHour, Seconds, Timestamp};
@@ -103,6 +104,13 @@ pub enum BrokerRequest {
     Progress(Progress),
     /// My money, as a host.
     Earnings,
+    /// What the broker knows of a host's reliability, signed; of its outcomes those behind `after`.
+    HostEvidence {
+        /// Which host.
+        host: HostId,
+        /// Lease and part of the last outcome that the asker has.
+        after: Option<(LeaseId, u16)>,
+    },
 }
 
 /// A search.
@@ -161,6 +169,8 @@ pub enum BrokerReply {
     Noted,
     /// No, because.
     Refused(Rejection),
+    /// To [`BrokerRequest::HostEvidence`].
+    HostEvidence(Box<HostEvidence>),
 }
 
 /// Who a broker is.

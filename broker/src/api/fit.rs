@@ -43,6 +43,7 @@ fn shorter(reply: BrokerReply) -> BrokerReply {
         | BrokerReply::Statement(_)
         | BrokerReply::Receipt(_)
         | BrokerReply::Earnings(_)
+        | BrokerReply::HostEvidence(_)
         | BrokerReply::Noted
         | BrokerReply::Refused(_) => BrokerReply::Refused(Rejection::Busy),
     }

@@ -11,6 +11,7 @@ use protocol::ids::{DepositId, HostId, LeaseId, PublicKey, RenterId};
 use protocol::lease::{Goal, LeaseView, Progress};
 use protocol::message::{Found, LeaseScope, Rejection, Search};
 use protocol::offer::Offer;
+use protocol::reliability::HostEvidence;
 use protocol::signed::{Signed, Verified};
 use protocol::units::MicroUsd;
 use protocol::usage::{AccountStatement, Balance, Earnings, Receipt};
@@ -125,6 +126,19 @@ impl MarketHandle {
     /// Only busy or shutting down.
     pub async fn earnings(&self, host: HostId) -> Asked<Earnings> {
         self.ask(|reply| Input::Earnings(host, reply)).await
+    }
+
+    /// The evidence on a host, signed: of its outcomes those behind `after`.
+    ///
+    /// # Errors
+    /// Only busy or shutting down.
+    pub async fn host_evidence(
+        &self,
+        host: HostId,
+        after: Option<(LeaseId, u16)>,
+    ) -> Asked<Box<HostEvidence>> {
+        self.ask(|reply| Input::HostEvidence(host, after, reply))
+            .await
     }
 
     /// A renter's movements after event `after`, signed.

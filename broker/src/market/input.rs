@@ -9,6 +9,7 @@ use protocol::ids::{DepositId, HostId, LeaseId, PublicKey, RenterId};
 use protocol::lease::{LeaseView, Progress};
 use protocol::message::{Found, LeaseScope, Rejection, Search};
 use protocol::offer::Offer;
+use protocol::reliability::HostEvidence;
 use protocol::signed::{Signed, Verified};
 use protocol::units::MicroUsd;
 use protocol::usage::{AccountStatement, Balance, Earnings, Receipt};
@@ -44,6 +45,7 @@ pub(super) enum Input {
     Lease(PublicKey, LeaseId, Reply<Box<LeaseView>>),
     Balance(RenterId, Reply<Balance>),
     Earnings(HostId, Reply<Earnings>),
+    HostEvidence(HostId, Option<(LeaseId, u16)>, Reply<Box<HostEvidence>>),
     Statement(RenterId, u64, Reply<Signed<AccountStatement>>),
     Receipt(PublicKey, LeaseId, Reply<Signed<Receipt>>),
     Goal(HostId, Reply<GoalDraft>),

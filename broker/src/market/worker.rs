@@ -202,6 +202,7 @@ impl Worker {
             | Input::Lease(..)
             | Input::Balance(..)
             | Input::Earnings(..)
+            | Input::HostEvidence(..)
             | Input::Receipt(..)
             | Input::Counts(..)
             | Input::Hosts(..)
@@ -225,6 +226,9 @@ impl Worker {
             }
             Input::Balance(renter, reply) => later(reply, Ok(desk.balance(renter))),
             Input::Earnings(host, reply) => later(reply, Ok(desk.earnings(host))),
+            Input::HostEvidence(host, after, reply) => {
+                later(reply, desk.host_evidence(now, host, after).map(Box::new))
+            }
             Input::Receipt(party, lease, reply) => later(reply, desk.receipt(now, party, lease)),
             Input::Counts(reply) => later(reply, Ok(desk.counts())),
             Input::Deposit(id, reply) => later(reply, Ok(desk.market().deposit(&id))),
@@ -280,7 +284,7 @@ impl Worker {
     }
 
     fn statement(
-        &self,
+        &mut self,
         renter: RenterId,
         after: u64,
     ) -> Result<Result<Signed<AccountStatement>, Rejection>, StoreError> {

@@ -196,7 +196,8 @@ pub(super) async fn ask(node: &Node, broker: BrokerId, request: &BrokerRequest) 
             | BrokerReply::Balance(_)
             | BrokerReply::Statement(_)
             | BrokerReply::Receipt(_)
-            | BrokerReply::Earnings(_),
+            | BrokerReply::Earnings(_)
+            | BrokerReply::HostEvidence(_),
         ) => Answer::None("it answered something else".to_owned()),
         Err(reason) => Answer::None(reason),
     }

@@ -7,6 +7,7 @@
 
 mod by_hand;
 mod decoder;
+mod hosts;
 mod messages;
 #[path = "../sample/mod.rs"]
 mod sample;
@@ -15,7 +16,7 @@ mod states;
 
 use protocol::message;
 use protocol::signed::Statement;
-use protocol::{codec, lease, offer, order, tunnel, usage};
+use protocol::{codec, lease, offer, order, reliability, tunnel, usage};
 use samples::signed;
 use serde::Serialize;
 use std::fmt::Write;
@@ -156,6 +157,8 @@ fn signed_statements() {
         .statement::<usage::Receipt>(samples::receipt())
         .statement::<usage::AccountStatement>(samples::account_statement())
         .statement::<tunnel::TunnelRequest>(samples::tunnel_request())
+        .statement::<reliability::Outcome>(hosts::outcome())
+        .statement::<reliability::Standing>(hosts::standing())
         .check("statements.hex");
 }
 
@@ -173,6 +176,8 @@ fn parts_of_messages() {
         .parts("StopReason", &states::stop_reasons())
         .parts("Want", &states::wants())
         .parts("LeaseAction", &states::lease_actions())
+        .parts("Start", &hosts::starts())
+        .parts("Fault", &hosts::faults())
         .parts("LeaseScope", &states::lease_scopes())
         .parts("ContractKind", &states::contract_kinds())
         .parts("Deal", &states::deals())

@@ -1,6 +1,7 @@
 //! Every variant of every message, each with its name.
 
-use crate::sample::{list, text};
+use crate::hosts::host_evidence;
+use crate::sample::{host, list, text};
 use crate::samples::{
     BALANCE, EARNINGS, LEASE, LOGS, account_statement, announcement, broker_info, exec, found,
     goal, grant, lease_command, lease_view, order, progress, receipt, refusal, report, search,
@@ -34,6 +35,7 @@ pub(crate) fn broker_requests() -> Samples<BrokerRequest> {
         Report => BrokerRequest::Report(signed(report())),
         Progress => BrokerRequest::Progress(progress()),
         Earnings => BrokerRequest::Earnings,
+        HostEvidence => BrokerRequest::HostEvidence { host: host(), after: Some((LEASE, 1)) },
     })
 }
 
@@ -49,6 +51,7 @@ pub(crate) fn broker_replies() -> Samples<BrokerReply> {
         Earnings => BrokerReply::Earnings(EARNINGS),
         Noted => BrokerReply::Noted,
         Refused => BrokerReply::Refused(Rejection::OfferTaken),
+        HostEvidence => BrokerReply::HostEvidence(Box::new(host_evidence())),
     })
 }
 
