@@ -51,8 +51,8 @@ fn dispatch(command: Command, place: &Place) -> Result<Exit, Failure> {
     match command {
         Command::Init(init) => init::init(place, &init),
         Command::Doctor => doctor::doctor(place),
-        Command::List(list) => list::list(place, &list),
-        Command::Unlist => list::unlist(place),
+        Command::List(wishes) => list::list(place, *wishes),
+        Command::Unlist(unlist) => list::unlist(place, &unlist),
         Command::Run(run) => run::run(place, &run),
         Command::Status => status::status(place),
         Command::Leases => leases::leases(place),

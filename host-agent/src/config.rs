@@ -3,6 +3,7 @@
 
 pub mod template;
 
+use crate::wishes::Wishes;
 use protocol::ids::BrokerId;
 use protocol::net::{Multiaddr, parse_address, peer_of_address};
 use protocol::offer::BROKERS_MAX;
@@ -36,6 +37,8 @@ pub struct Config {
     pub logs_kept: Seconds,
     /// How often things are done.
     pub periods: Periods,
+    /// What is offered when the command line does not say otherwise.
+    pub offer: Wishes,
 }
 
 /// A broker and where it is.
@@ -96,6 +99,9 @@ struct File {
     logs_kept_days: u64,
     #[serde(default)]
     periods: PeriodsSection,
+    /// Its keys are the flags of `list`.
+    #[serde(default)]
+    offer: toml::Table,
 }
 
 /// Seconds between things.
@@ -155,6 +161,8 @@ impl Config {
         let listen = addresses("listen", &file.listen)?;
         let announce = addresses("announce", &file.announce)?;
         let periods = periods(&file.periods).map_err(|(field, problem)| wrong(field, problem))?;
+        let offer =
+            Wishes::of_table(&file.offer).map_err(|(field, problem)| wrong(&field, problem))?;
         Ok(Self {
             brokers,
             listen,
@@ -168,6 +176,7 @@ impl Config {
             disk_reserve: Bytes::from_gb(file.disk_reserve_gb),
             logs_kept: Seconds(file.logs_kept_days.saturating_mul(86_400)),
             periods,
+            offer,
         })
     }
 }
@@ -251,6 +260,7 @@ mod tests {
         assert_eq!(config.disk_reserve, Bytes::from_gb(10));
         assert_eq!(config.logs_kept, Seconds(604_800));
         assert!(config.brokers.is_empty() && config.listen.is_empty());
+        assert_eq!(config.offer, Wishes::default());
     }
 
     #[test]
@@ -269,6 +279,16 @@ mod tests {
         assert!(
             broker.starts_with("host.toml, line 2, field `brokers`: "),
             "{broker}"
+        );
+        let floor = parse("[offer]\nprice = 1\nfloor = -1\n").unwrap_err();
+        assert!(
+            floor.starts_with("host.toml, line 3, field `floor`: a price is nothing or more"),
+            "{floor}"
+        );
+        let flag = parse("[offer]\nflor = 1\n").unwrap_err();
+        assert!(
+            flag.starts_with("host.toml, line 2, field `flor`: unknown field"),
+            "{flag}"
         );
         let period = parse("[periods]\nreport_s = 0\n").unwrap_err();
         assert_eq!(

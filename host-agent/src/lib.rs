@@ -24,3 +24,4 @@ pub mod runtime;
 pub mod admin;
 pub mod clock;
 pub mod config;
+pub mod wishes;

@@ -71,6 +71,7 @@ async fn service(
         disk: Bytes(1 << 30),
         network: ContainerNetwork::None,
         stop_grace: Seconds(10),
+        notices: "/var/lib/feira-host/notices/l-x".into(),
     };
     let (sender, _progress) = tokio::sync::mpsc::channel(4);
     let pulled = sim.pull(&image, spec.disk, sender).await.unwrap();

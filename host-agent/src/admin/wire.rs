@@ -81,6 +81,8 @@ pub struct Status {
     pub offers: u64,
     /// See `offers`.
     pub offers_free: u64,
+    /// The offers themselves.
+    pub offered: Vec<OfferRow>,
     /// Disk that a new lease may have, in bytes.
     pub disk_free_bytes: u64,
     /// Leases by state.
@@ -127,10 +129,20 @@ pub struct LeaseRow {
     pub state: String,
     /// What its broker wants of it.
     pub want: String,
+    /// What kind of contract it is: `on-demand`, `bid`, `interruptible`, `reserved`.
+    pub kind: String,
+    /// Until when a prepaid lease is promised, RFC 3339.
+    pub promised_until: Option<String>,
+    /// When a lease that was given notice is stopped, RFC 3339.
+    pub stops_at: Option<String>,
     /// What it holds.
     pub resources: Vec<String>,
     /// How long it ran.
     pub running_s: u64,
+    /// Bytes that left its container.
+    pub uploaded_bytes: u64,
+    /// Bytes that reached it.
+    pub downloaded_bytes: u64,
     /// When it was taken, RFC 3339.
     pub taken_at: String,
     /// Price while it runs.
@@ -153,6 +165,10 @@ pub struct Earned {
     pub pending_usd: String,
     /// Free to pay out.
     pub available_usd: String,
+    /// Paid out so far.
+    pub paid_out_usd: String,
+    /// The bond, which stands for refunds.
+    pub bond_usd: String,
     /// The broker's fees on it.
     pub fees_usd: String,
     /// Leases that ran.
@@ -172,14 +188,28 @@ pub struct OfferRow {
     pub resources: Vec<String>,
     /// The GPU's model; `none` on a CPU machine.
     pub gpu_name: String,
-    /// Cores, to a thousandth.
+    /// Its GPUs.
+    pub gpus: u64,
+    /// How many of its resources can be leased now.
+    pub free: u64,
+    /// How many GPUs are sold together; 0 alone for a machine without one.
+    pub sold_as: Vec<u16>,
+    /// `any`, `powers-of-two` or `whole`.
+    pub chunks: String,
+    /// Fewest GPUs of one lease.
+    pub gpus_min: u16,
+    /// Cores of all together, to a thousandth.
     pub cpu_millicores: u32,
-    /// RAM in bytes.
+    /// RAM of all together, in bytes.
     pub ram_bytes: u64,
-    /// Largest disk of a lease, in bytes.
+    /// Largest disk of all its leases together, in bytes.
     pub disk_max_bytes: u64,
-    /// For the share, while it runs.
+    /// For each GPU, or for the machine, while it runs.
     pub price_usd_per_hour: String,
+    /// The lowest interruptible bid for each GPU; none when nothing is sold so.
+    pub floor_usd_per_hour: Option<String>,
+    /// The largest discount of a prepaid term in percent; none when none is sold.
+    pub discount_max_percent: Option<String>,
     /// For disk.
     pub storage_usd_per_gb_month: String,
     /// For traffic out.
@@ -188,11 +218,19 @@ pub struct OfferRow {
     pub download_usd_per_gb: String,
     /// From the match to the container running.
     pub start_within_s: u64,
+    /// Shortest lease.
+    pub duration_min_s: u64,
     /// Longest lease.
     pub duration_max_s: Option<u64>,
+    /// Until when the host promises to be there, RFC 3339.
+    pub until: Option<String>,
+    /// Notice that an interruptible lease gets before it is stopped.
+    pub notice_s: u64,
     /// `none` or `bridge`.
     pub network: String,
-    /// Whether it can be leased now; if not, the lease that has it, or what else is in the way.
+    /// Leases that have some of it, each with how many of its resources.
+    pub held_by: BTreeMap<String, usize>,
+    /// Why nothing of it can be leased now: the leases that have it all, or what else is in the way.
     pub taken_by: Option<String>,
     /// The bytes that are signed, in hexadecimal.
     pub signed_bytes: String,

@@ -1,5 +1,6 @@
 //! The offers: signed again every few seconds and at once when they change, said to every broker that is
-//! connected. What is not said again is withdrawn by itself.
+//! connected. What is not said again is withdrawn by itself. An offer is said while leases have some of it, or all:
+//! its broker sells the rest, and takes bids for what can be won.
 
 use super::desk::{Desk, millis};
 use super::events::{Done, Sent, What};
@@ -10,12 +11,13 @@ use crate::hardware::Hardware;
 use crate::runtime::Runtime;
 use protocol::bounded::{List, Text};
 use protocol::codec::CodecError;
-use protocol::ids::BrokerId;
+use protocol::ids::{BrokerId, LeaseId};
 use protocol::message::{Announcement, BrokerRequest};
 use protocol::net::LinkState;
 use protocol::offer::{Offer, ResourceName};
 use protocol::signed::{ANYONE, Signed};
 use protocol::units::{Bytes, Millis};
+use std::collections::BTreeMap;
 
 /// Less free disk than this, and nothing is offered.
 const DISK_MIN: Bytes = Bytes::from_gb(1);
@@ -77,7 +79,11 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
                 broker.announcing = true;
                 broker.next_announce = now.plus(period);
             }
-            self.announce(id, offers.clone());
+            let offers = offers
+                .iter()
+                .filter(|(listed, _)| self.has_room_for(id, listed));
+            let offers = offers.map(|(_, signed)| signed.clone()).collect();
+            self.announce(id, offers);
         }
     }
 
@@ -107,32 +113,51 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
         });
     }
 
-    /// The offers that can be leased now, signed now.
-    pub(super) fn signed_offers(&mut self) -> Result<Vec<Signed<Offer>>, CodecError> {
+    /// The offers, signed now; none while nothing can be leased.
+    fn signed_offers(&mut self) -> Result<Vec<(Listed, Signed<Offer>)>, CodecError> {
         if self.draining || !self.engine.is_up() || self.disk_for_leases() < DISK_MIN {
             return Ok(Vec::new());
         }
         self.sequence = self.sequence.saturating_add(1).max(self.now().wall.0);
-        let free = self
-            .standing
-            .offers
-            .iter()
-            .filter(|listed| self.holder_of(listed).is_none());
-        free.map(|listed| {
-            let offer = Offer {
-                sequence: self.sequence,
-                ..listed.offer.clone()
-            };
-            sign(&self.identity, offer, ANYONE, OFFER_VALIDITY)
-        })
-        .collect()
+        let offers = self.standing.offers.iter();
+        offers
+            .map(|listed| {
+                let offer = Offer {
+                    sequence: self.sequence,
+                    ..listed.offer.clone()
+                };
+                let signed = sign(&self.identity, offer, ANYONE, OFFER_VALIDITY)?;
+                Ok((listed.clone(), signed))
+            })
+            .collect()
     }
 
-    /// The lease that has one of an offer's resources.
-    pub(super) fn holder_of(&self, listed: &Listed) -> Option<protocol::ids::LeaseId> {
+    /// Whether a broker may hope for anything of an offer: it knows which of it its own leases have, and bids may
+    /// push those out; what another broker's leases have is nothing to it.
+    fn has_room_for(&self, broker: BrokerId, listed: &Listed) -> bool {
+        let is_others = |lease: LeaseId| {
+            self.leases
+                .record(lease)
+                .is_some_and(|record| record.broker != broker)
+        };
         let resources: &[ResourceName] = &listed.offer.share.resources;
-        resources
-            .iter()
-            .find_map(|resource| self.leases.capacity().holder(resource))
+        resources.iter().any(|resource| {
+            !self
+                .leases
+                .capacity()
+                .holder(resource)
+                .is_some_and(is_others)
+        })
+    }
+
+    /// The leases that have some of an offer's resources, each with how many of them.
+    pub(super) fn holders_of(&self, listed: &Listed) -> BTreeMap<LeaseId, usize> {
+        let mut holders = BTreeMap::new();
+        for resource in &listed.offer.share.resources {
+            if let Some(lease) = self.leases.capacity().holder(resource) {
+                *holders.entry(lease).or_default() += 1;
+            }
+        }
+        holders
     }
 }

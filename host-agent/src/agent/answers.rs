@@ -16,7 +16,10 @@ use protocol::lease::Want;
 use protocol::machine::ContainerNetwork;
 use protocol::message::{BrokerReply, BrokerRequest};
 use protocol::net::{Circuit, LinkState, Node};
+use protocol::offer::Chunks;
 use protocol::operator::rfc3339;
+use protocol::terms::{ContractKind, Deal};
+use protocol::units::{BasisPoints, Seconds, Timestamp};
 use std::collections::BTreeMap;
 use tokio::sync::oneshot;
 
@@ -81,7 +84,7 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
             .standing
             .offers
             .iter()
-            .filter(|offer| self.taken_by(offer).is_none());
+            .filter(|offer| self.use_of(offer).taken_by.is_none());
         let refusals = self
             .refusals
             .iter()
@@ -104,6 +107,7 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
             listed: self.listing.is_some(),
             offers: count(self.standing.offers.len()),
             offers_free: count(free.count()),
+            offered: self.offer_rows(),
             disk_free_bytes: self.disk_for_leases().0,
             leases,
             brokers: self
@@ -147,16 +151,25 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
     fn offer_rows(&self) -> Vec<OfferRow> {
         let offers = self.standing.offers.iter();
         offers
-            .map(|listed| offer_row(listed, self.taken_by(listed)))
+            .map(|listed| offer_row(listed, self.use_of(listed)))
             .collect()
     }
 
-    /// Why an offer cannot be leased now.
-    fn taken_by(&self, listed: &Listed) -> Option<String> {
-        if let Err(reason) = self.engine.state() {
-            return Some(reason.clone());
-        }
-        self.holder_of(listed).map(|lease| lease.to_string())
+    /// Who has some of an offer, and why nothing of it can be leased now.
+    fn use_of(&self, listed: &Listed) -> Use {
+        let held_by: BTreeMap<String, usize> = self
+            .holders_of(listed)
+            .into_iter()
+            .map(|(lease, count)| (lease.to_string(), count))
+            .collect();
+        let held: usize = held_by.values().sum();
+        let is_full = held >= listed.offer.share.resources.len();
+        let taken_by = match self.engine.state() {
+            Err(reason) => Some(reason.clone()),
+            Ok(_) if is_full => Some(held_by.keys().cloned().collect::<Vec<_>>().join(", ")),
+            Ok(_) => None,
+        };
+        Use { held_by, taken_by }
     }
 }
 
@@ -177,6 +190,11 @@ pub(crate) fn lease_row(record: &LeaseRecord) -> LeaseRow {
         image: record.order.job.image.to_string(),
         state: record.state.word().to_owned(),
         want: want.to_owned(),
+        kind: record.kind.word().to_owned(),
+        promised_until: promised_until(record).map(rfc3339),
+        stops_at: record
+            .notice
+            .map(|notice| rfc3339(notice.stop_at(record.limits.notice))),
         resources: record
             .state
             .held()
@@ -184,8 +202,27 @@ pub(crate) fn lease_row(record: &LeaseRecord) -> LeaseRow {
             .map(|held| held.resource.to_string())
             .collect(),
         running_s: record.running().seconds().0,
+        uploaded_bytes: record.traffic.total().uploaded.0,
+        downloaded_bytes: record.traffic.total().downloaded.0,
         taken_at: rfc3339(record.taken_at),
         price_usd_per_hour: price_of(record),
+    }
+}
+
+/// Until when a lease that was prepaid is promised, as far as this host knows: its term begins when it runs.
+fn promised_until(record: &LeaseRecord) -> Option<Timestamp> {
+    match (record.kind, record.order.deal) {
+        (ContractKind::Reserved, Deal::Reserved { days, .. }) => {
+            let term = Seconds(u64::from(days) * 86_400);
+            Some(record.taken_at.after(term.millis()))
+        }
+        (
+            ContractKind::OnDemand
+            | ContractKind::Bid
+            | ContractKind::Interruptible
+            | ContractKind::Reserved,
+            _,
+        ) => None,
     }
 }
 
@@ -200,10 +237,21 @@ fn price_of(record: &LeaseRecord) -> String {
         .unwrap_or_default()
 }
 
+/// What of an offer is used.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Use {
+    /// Leases that have some of it, each with how many of its resources.
+    pub(crate) held_by: BTreeMap<String, usize>,
+    /// Why nothing of it can be leased now.
+    pub(crate) taken_by: Option<String>,
+}
+
 /// An offer for its owner's eyes, with the very bytes that are signed but for header and sequence.
 #[must_use]
-pub(crate) fn offer_row(listed: &Listed, taken_by: Option<String>) -> OfferRow {
+pub(crate) fn offer_row(listed: &Listed, used: Use) -> OfferRow {
     let offer = &listed.offer;
+    let (sales, limits) = (offer.sales, offer.limits);
+    let held: usize = used.held_by.values().sum();
     let prices = offer.prices;
     let bytes = protocol::codec::encode(offer).unwrap_or_default();
     OfferRow {
@@ -220,18 +268,53 @@ pub(crate) fn offer_row(listed: &Listed, taken_by: Option<String>) -> OfferRow {
             .gpus
             .first()
             .map_or("none".to_owned(), |gpu| gpu.model.to_string()),
+        gpus: count(offer.share.gpus.len()),
+        free: if used.taken_by.is_some() {
+            0
+        } else {
+            count(offer.share.resources.len().saturating_sub(held))
+        },
+        sold_as: offer.counts().collect(),
+        chunks: chunks_word(offer.chunks).to_owned(),
+        gpus_min: offer.gpus_min,
         cpu_millicores: offer.share.cpu_millicores,
         ram_bytes: offer.share.ram.0,
         disk_max_bytes: offer.limits.disk_max.0,
         price_usd_per_hour: prices.compute.amount().decimal(),
+        floor_usd_per_hour: sales.floor.map(|floor| floor.amount().decimal()),
+        discount_max_percent: sales.discount_max.map(percent),
         storage_usd_per_gb_month: prices.storage.amount().decimal(),
         upload_usd_per_gb: prices.upload.amount().decimal(),
         download_usd_per_gb: prices.download.amount().decimal(),
-        start_within_s: offer.limits.start_within.0,
-        duration_max_s: offer.limits.duration_max.map(|longest| longest.0),
+        start_within_s: limits.start_within.0,
+        duration_min_s: limits.duration_min.0,
+        duration_max_s: limits.duration_max.map(|longest| longest.0),
+        until: limits.until.map(rfc3339),
+        notice_s: limits.notice.0,
         network: network_word(offer.machine.network).to_owned(),
-        taken_by,
+        held_by: used.held_by,
+        taken_by: used.taken_by,
         signed_bytes: bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
+    }
+}
+
+/// Portions as they are typed.
+#[must_use]
+pub(crate) const fn chunks_word(chunks: Chunks) -> &'static str {
+    match chunks {
+        Chunks::Any => "any",
+        Chunks::PowersOfTwo => "powers-of-two",
+        Chunks::Whole => "whole",
+    }
+}
+
+/// `40`, `12.50`.
+fn percent(part: BasisPoints) -> String {
+    let (whole, rest) = (part.0 / 100, part.0 % 100);
+    if rest == 0 {
+        whole.to_string()
+    } else {
+        format!("{whole}.{rest:02}")
     }
 }
 
@@ -252,6 +335,8 @@ pub(crate) async fn earnings(node: &Node, brokers: Vec<BrokerId>) -> Vec<Earning
             Ok(BrokerReply::Earnings(earnings)) => Ok(Earned {
                 pending_usd: earnings.pending.decimal(),
                 available_usd: earnings.available.decimal(),
+                paid_out_usd: earnings.paid_out.decimal(),
+                bond_usd: earnings.bond.decimal(),
                 fees_usd: earnings.fees.decimal(),
                 leases: earnings.leases,
                 running_s: earnings.running.seconds().0,
@@ -265,6 +350,7 @@ pub(crate) async fn earnings(node: &Node, brokers: Vec<BrokerId>) -> Vec<Earning
                 | BrokerReply::Balance(_)
                 | BrokerReply::Statement(_)
                 | BrokerReply::Receipt(_)
+                | BrokerReply::HostEvidence(_)
                 | BrokerReply::Noted,
             ) => Err("it answered something else".to_owned()),
             Err(reason) => Err(reason),

@@ -34,7 +34,7 @@ mod answers;
 mod entry;
 mod signing;
 
-pub(crate) use answers::{earnings as ask_earnings, lease_row, offer_row};
+pub(crate) use answers::{Use, earnings as ask_earnings, lease_row, offer_row};
 pub(crate) use saying::exchange;
 
 use crate::admin::serve::OwnersDesk;

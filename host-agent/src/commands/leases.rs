@@ -5,7 +5,7 @@ use crate::admin::wire::{AdminReply, AdminRequest, LeaseRow};
 use crate::agent::lease_row;
 use crate::journal;
 use protocol::operator::{Align, Exit, Failure, usd};
-use protocol::units::Seconds;
+use protocol::units::{Bytes, Seconds};
 
 /// Lists every lease.
 pub(super) fn leases(place: &Place) -> Result<Exit, Failure> {
@@ -44,22 +44,38 @@ fn from_journal(place: &Place) -> Result<Vec<LeaseRow>, Failure> {
     Ok(records.iter().map(lease_row).collect())
 }
 
+/// With what is to come: the end of a notice, or of a promise.
+fn state(row: &LeaseRow) -> String {
+    let state = &row.state;
+    match (&row.stops_at, &row.promised_until) {
+        (Some(at), _) => format!("{state}, stops {at}"),
+        (None, Some(until)) if state != "gone" => format!("{state}, promised until {until}"),
+        (None, Some(_) | None) => state.clone(),
+    }
+}
+
 fn print(place: &Place, rows: &[LeaseRow]) {
     let columns = [
         ("lease", Align::Left),
         ("name", Align::Left),
+        ("kind", Align::Left),
         ("state", Align::Left),
         ("ran", Align::Right),
         ("an hour", Align::Right),
+        ("up", Align::Right),
+        ("down", Align::Right),
         ("holds", Align::Left),
     ];
     let cells = rows.iter().map(|row| {
         vec![
             row.lease.chars().take(10).collect(),
             row.name.clone(),
-            row.state.clone(),
+            row.kind.clone(),
+            state(row),
             Seconds(row.running_s).to_string(),
             usd(&row.price_usd_per_hour),
+            Bytes(row.uploaded_bytes).to_string(),
+            Bytes(row.downloaded_bytes).to_string(),
             row.resources.join(", "),
         ]
     });

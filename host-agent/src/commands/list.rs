@@ -3,39 +3,42 @@
 
 use super::measuring::Seen;
 use super::{Place, block_on, offers};
-use crate::admin::wire::{AdminReply, AdminRequest, OfferRow};
-use crate::agent::offer_row;
-use crate::args::List;
+use crate::admin::wire::{AdminReply, AdminRequest, LeaseRow, OfferRow};
+use crate::agent::{Use, lease_row, offer_row};
+use crate::args::Unlist;
 use crate::clock;
 use crate::config::Config;
-use crate::core::offer::{Listing, resources_of};
-use crate::journal::Journal;
+use crate::core::offer::Listing;
+use crate::journal::{self, Journal};
+use crate::wishes::{GpuChoice, Wishes, resolve};
 use protocol::ids::HostId;
 use protocol::machine::ContainerNetwork;
-use protocol::operator::{Exit, Failure};
-use protocol::terms::{Limits, Prices};
-use protocol::units::{Bytes, Seconds, Timestamp};
-
-/// RAM that is left to the system unless the owner says otherwise.
-const RAM_KEPT: u64 = 16;
-/// Offered RAM is a multiple of this, so that it stays the same when the kernel takes a page more.
-const RAM_STEP: u64 = 64 << 20;
+use protocol::operator::{Exit, Failure, counted};
+use protocol::terms::ContractKind;
+use protocol::units::PricePerHour;
 
 /// Lists the machine.
-pub(super) fn list(place: &Place, list: &List) -> Result<Exit, Failure> {
-    check_price(place, list)?;
-    let (config, identity) = (place.config()?, place.identity()?);
+pub(super) fn list(place: &Place, typed: Wishes) -> Result<Exit, Failure> {
+    let config = place.config()?;
+    let before = place.listing()?;
+    let wishes = typed.or(config.offer.clone());
+    check_price(place, &wishes, before.as_ref())?;
+    let identity = place.identity()?;
     let host = HostId::from(identity.public());
-    let network = ContainerNetwork::from(list.network);
+    let network = wishes.network.map(ContainerNetwork::from);
+    let network = network.or(before.as_ref().map(|listed| listed.network));
+    let network = network.unwrap_or(ContainerNetwork::None);
     let seen = block_on(place.look(&config, host, network))??;
-    let listed_before = place.listing()?.map(|listing| listing.listed_at);
-    let listing = listing(
-        list,
-        &config,
-        &seen,
-        listed_before.unwrap_or_else(clock::wall),
-    )?;
-    warn(place, list, &config, &seen);
+    let ground = resolve::Ground {
+        machine: &seen.machine,
+        disk_reserve: config.disk_reserve,
+        data_root: &seen.facts.data_root,
+        before: before.as_ref(),
+        now: clock::wall(),
+    };
+    let listing =
+        resolve::listing(&wishes, ground).map_err(|problem| Failure::new(Exit::Usage, problem))?;
+    warn(place, &wishes, &listing, &config, &seen);
     let request = AdminRequest::List(Box::new(listing.clone()));
     let rows = match place.ask_if_running(&request)? {
         Some(AdminReply::Offers(rows)) => rows,
@@ -56,9 +59,13 @@ pub(super) fn list(place: &Place, list: &List) -> Result<Exit, Failure> {
 }
 
 /// Nobody gives a machine away by a slip of the finger.
-fn check_price(place: &Place, list: &List) -> Result<(), Failure> {
-    match (list.price.0, list.free) {
-        (0, false) => {
+fn check_price(place: &Place, wishes: &Wishes, before: Option<&Listing>) -> Result<(), Failure> {
+    match (wishes.price, wishes.free) {
+        (None, _) if before.is_none() => {
+            let what = "what does an hour cost? No --price was given, and host.toml sets none under [offer]";
+            Err(Failure::new(Exit::Usage, what).help(place.command("list --price 0.35")))
+        }
+        (Some(PricePerHour(0)), false) => {
             let what = "--price 0 gives the machine away: renters would pay nothing for computing";
             let free = place.command("list --price 0 --free");
             let help = format!(
@@ -67,10 +74,10 @@ fn check_price(place: &Place, list: &List) -> Result<(), Failure> {
             );
             Err(Failure::new(Exit::Usage, what).help(help))
         }
-        (price, true) if price > 0 => {
+        (Some(price), true) if price.0 > 0 => {
             let what = format!(
                 "--free means --price 0, and --price {} was given",
-                list.price.amount()
+                price.amount()
             );
             Err(Failure::new(Exit::Usage, what).help("leave one of them out"))
         }
@@ -79,9 +86,13 @@ fn check_price(place: &Place, list: &List) -> Result<(), Failure> {
 }
 
 /// Takes the machine off the market.
-pub(super) fn unlist(place: &Place) -> Result<Exit, Failure> {
+pub(super) fn unlist(place: &Place, typed: &Unlist) -> Result<Exit, Failure> {
     if place.listing()?.is_none() {
         return Err(place.not_listed());
+    }
+    let promised = promised(place)?;
+    if !promised.is_empty() && !typed.yes {
+        return Err(too_early(place, &promised));
     }
     let asked: Option<AdminReply> = place.ask_if_running(&AdminRequest::Unlist)?;
     if asked.is_none() {
@@ -93,18 +104,72 @@ pub(super) fn unlist(place: &Place) -> Result<Exit, Failure> {
             .map_err(|error| place.journal_failed(&error))?;
     }
     if place.printer.is_json() {
-        place
-            .printer
-            .document(&serde_json::json!({ "schema": "feira.host-unlist/1", "listed": false }));
+        place.printer.document(&serde_json::json!({
+            "schema": "feira.host-unlist/1",
+            "listed": false,
+            "promised": promised,
+        }));
     } else {
         place
             .printer
             .line("not listed any more; leases that run go on");
     }
+    if !promised.is_empty() {
+        place
+            .printer
+            .note(&format!("warning: {}", consequences(&promised)));
+    }
     place
         .printer
         .note(&format!("Which are there? {}", place.command("leases")));
     Ok(Exit::Done)
+}
+
+/// The prepaid leases that are here.
+fn promised(place: &Place) -> Result<Vec<LeaseRow>, Failure> {
+    let rows = match place.ask_if_running(&AdminRequest::Leases)? {
+        Some(AdminReply::Leases(rows)) => rows,
+        Some(
+            AdminReply::Status(_)
+            | AdminReply::Offers(_)
+            | AdminReply::Earnings(_)
+            | AdminReply::Done
+            | AdminReply::Refused(_),
+        ) => return Err(place.unexpected()),
+        None => {
+            let recovered =
+                journal::peek(place.folder.path()).map_err(|error| place.journal_failed(&error))?;
+            let records = recovered.map(|recovered| recovered.records);
+            records.unwrap_or_default().iter().map(lease_row).collect()
+        }
+    };
+    let is_promised =
+        |row: &LeaseRow| row.kind == ContractKind::Reserved.word() && row.state != "gone";
+    Ok(rows.into_iter().filter(is_promised).collect())
+}
+
+fn too_early(place: &Place, promised: &[LeaseRow]) -> Failure {
+    let help = format!(
+        "stay until then, or go all the same: {}\nto keep new leases out without going, promise an end: {}",
+        place.command("unlist --yes"),
+        place.command("list --until DATE")
+    );
+    Failure::new(Exit::Usage, consequences(promised)).help(help)
+}
+
+/// What leaving early costs.
+fn consequences(promised: &[LeaseRow]) -> String {
+    let until = promised
+        .iter()
+        .filter_map(|row| row.promised_until.as_deref())
+        .max();
+    let until = until.map_or(String::new(), |until| format!(" until {until}"));
+    let count = u64::try_from(promised.len()).unwrap_or(u64::MAX);
+    format!(
+        "{} promised here{until}: a host that withdraws early refunds what is unused of each, and a tenth of \
+         that more from its bond; its reliability falls",
+        counted(count, "prepaid lease")
+    )
 }
 
 /// No agent runs: the listing is written for the next one.
@@ -127,87 +192,35 @@ fn write(
     ));
     Ok(listed
         .iter()
-        .map(|listed| offer_row(listed, None))
+        .map(|listed| offer_row(listed, Use::default()))
         .collect())
 }
 
-fn listing(
-    list: &List,
-    config: &Config,
-    seen: &Seen,
-    listed_at: Timestamp,
-) -> Result<Listing, Failure> {
-    let machine = &seen.machine;
-    let resources = resources_of(machine);
-    let usage = |what: String| Failure::new(Exit::Usage, what);
-    let cores = list.cpus.unwrap_or(machine.cpu_cores);
-    if cores > machine.cpu_cores {
-        return Err(usage(format!(
-            "--cpus {cores}: this machine has {}",
-            machine.cpu_cores
-        )));
-    }
-    let kept = machine.ram.0 / RAM_KEPT;
-    let ram = list
-        .ram
-        .map_or(Bytes(machine.ram.0.saturating_sub(kept)), Bytes::from_gb);
-    if ram > machine.ram {
-        return Err(usage(format!(
-            "--ram {}: this machine has {}",
-            ram.gb(),
-            machine.ram
-        )));
-    }
-    let free = Bytes(machine.disk_free.0.saturating_sub(config.disk_reserve.0));
-    let parts = u64::try_from(resources.len()).unwrap_or(1).max(1);
-    let disk_max = list.disk_max.unwrap_or(free.gb() * 4 / 5 / parts);
-    if disk_max == 0 || Bytes::from_gb(disk_max) > machine.disk_total {
-        let free = machine.disk_free;
-        return Err(usage(format!(
-            "a disk of {disk_max} GB for each lease cannot be promised: {free} are free under {}, and {} are kept",
-            seen.facts.data_root, config.disk_reserve
-        )));
-    }
-    Ok(Listing {
-        resources,
-        chunks: protocol::offer::Chunks::Any,
-        gpus_min: 1,
-        sales: protocol::terms::Sales::default(),
-        prices: Prices {
-            compute: list.price,
-            storage: list.storage,
-            upload: list.upload,
-            download: list.download,
-        },
-        limits: Limits {
-            start_within: list.start_within,
-            duration_min: Seconds(0),
-            until: None,
-            notice: Seconds(120),
-            duration_max: list.max_hours.map(|hours| Seconds(hours * 3600)),
-            stop_grace: list.stop_grace,
-            disk_max: Bytes::from_gb(disk_max),
-        },
-        network: list.network.into(),
-        cpu_millicores: u32::from(cores) * 1000,
-        ram: Bytes(ram.0 / RAM_STEP * RAM_STEP),
-        listed_at,
-    })
-}
-
 /// What an owner should know before strangers' programs run here.
-fn warn(place: &Place, list: &List, config: &Config, seen: &Seen) {
-    match ContainerNetwork::from(list.network) {
+fn warn(place: &Place, wishes: &Wishes, listing: &Listing, config: &Config, seen: &Seen) {
+    match listing.network {
         ContainerNetwork::Bridge => place.printer.note(
             "warning: containers on the bridge can reach this machine's own network: no fence between them \
              exists yet. Use --network none unless nothing there would mind.",
         ),
         ContainerNetwork::None => {}
     }
-    if list.free {
+    if listing.prices.compute == PricePerHour(0) {
         place.printer.note(&format!(
             "warning: computing is given away; disk still costs renters {}.",
-            list.storage
+            listing.prices.storage
+        ));
+    }
+    let gpus = seen.machine.gpus.iter();
+    let left_out = gpus
+        .filter(|gpu| !listing.resources.contains(&gpu.uuid))
+        .count();
+    if left_out > 0 && !matches!(wishes.gpus, Some(GpuChoice::None)) {
+        let count = u64::try_from(left_out).unwrap_or(u64::MAX);
+        place.printer.note(&format!(
+            "{} left out; with every one: {}",
+            counted(count, "GPU"),
+            place.command("list --gpus all")
         ));
     }
     if config.brokers.is_empty() {

@@ -3,7 +3,7 @@
 
 use super::{Place, block_on};
 use crate::admin::wire::{AdminReply, AdminRequest, OfferRow};
-use crate::agent::offer_row;
+use crate::agent::{Use, offer_row};
 use protocol::ids::HostId;
 use protocol::operator::{Exit, Failure, usd};
 use protocol::units::{Bytes, Seconds};
@@ -36,7 +36,13 @@ fn without_agent(place: &Place) -> Result<Vec<OfferRow>, Failure> {
     let listed = place.offers_of(host, &seen.machine, &listing, &config)?;
     Ok(listed
         .iter()
-        .map(|listed| offer_row(listed, Some("no agent runs".to_owned())))
+        .map(|listed| {
+            let used = Use {
+                taken_by: Some("no agent runs".to_owned()),
+                ..Use::default()
+            };
+            offer_row(listed, used)
+        })
         .collect())
 }
 
@@ -72,33 +78,102 @@ pub(super) fn print(place: &Place, rows: &[OfferRow], depth: Depth) {
 }
 
 fn fields(row: &OfferRow) -> Vec<(&'static str, String)> {
-    let longest = row.duration_max_s;
-    let longest = longest.map_or("no limit".to_owned(), |longest| {
-        Seconds(longest).to_string()
-    });
     let (up, down) = (usd(&row.upload_usd_per_gb), usd(&row.download_usd_per_gb));
-    let taken = row.taken_by.as_ref();
     vec![
         ("offer", row.offer.clone()),
         ("sells", row.resources.join(", ")),
         ("gpu_name", row.gpu_name.clone()),
+        ("portions", portions(row)),
         ("cpu", format!("{} cores", millicores(row.cpu_millicores))),
         ("ram", Bytes(row.ram_bytes).to_string()),
         ("disk", format!("up to {}", Bytes(row.disk_max_bytes))),
-        ("price", format!("{}/h", usd(&row.price_usd_per_hour))),
+        (
+            "price",
+            format!("{}{}", usd(&row.price_usd_per_hour), per_hour(row)),
+        ),
+        ("interruptible", interruptible(row)),
+        ("prepaid", prepaid(row)),
         (
             "storage",
             format!("{}/GB-month", usd(&row.storage_usd_per_gb_month)),
         ),
         ("traffic", format!("{up}/GB up, {down}/GB down")),
         ("starts within", Seconds(row.start_within_s).to_string()),
-        ("longest", longest),
-        ("network", row.network.clone()),
+        ("durations", durations(row)),
         (
-            "free",
-            taken.map_or("yes".to_owned(), |reason| format!("no: {reason}")),
+            "promised",
+            row.until
+                .clone()
+                .unwrap_or_else(|| "no end date".to_owned()),
         ),
+        ("network", row.network.clone()),
+        ("free", free(row)),
     ]
+}
+
+fn per_hour(row: &OfferRow) -> &'static str {
+    if row.gpus > 1 {
+        "/h for each GPU"
+    } else {
+        "/h"
+    }
+}
+
+/// Which numbers of GPUs are sold together.
+fn portions(row: &OfferRow) -> String {
+    if row.gpus == 0 {
+        return "the machine".to_owned();
+    }
+    let counts: Vec<String> = row.sold_as.iter().map(ToString::to_string).collect();
+    format!("{} of {} GPUs", counts.join(", "), row.gpus)
+}
+
+pub(super) fn interruptible(row: &OfferRow) -> String {
+    row.floor_usd_per_hour.as_ref().map_or_else(
+        || "not sold".to_owned(),
+        |floor| {
+            let notice = row.notice_s;
+            format!("from {}{}, {notice}s notice", usd(floor), per_hour(row))
+        },
+    )
+}
+
+pub(super) fn prepaid(row: &OfferRow) -> String {
+    row.discount_max_percent.as_ref().map_or_else(
+        || "not sold".to_owned(),
+        |most| format!("at most {most} % off"),
+    )
+}
+
+fn durations(row: &OfferRow) -> String {
+    let longest = row
+        .duration_max_s
+        .map(|longest| Seconds(longest).to_string());
+    match (row.duration_min_s, longest) {
+        (0, None) => "any".to_owned(),
+        (0, Some(longest)) => format!("up to {longest}"),
+        (least, None) => format!("from {}", Seconds(least)),
+        (least, Some(longest)) => format!("{} to {longest}", Seconds(least)),
+    }
+}
+
+/// What can be leased now, and which leases have the rest.
+pub(super) fn free(row: &OfferRow) -> String {
+    let all = row.resources.len();
+    let held: Vec<String> = row
+        .held_by
+        .iter()
+        .map(|(lease, count)| match count {
+            1 => lease.clone(),
+            more => format!("{lease} ({more})"),
+        })
+        .collect();
+    match &row.taken_by {
+        Some(reason) => format!("no: {reason}"),
+        None if held.is_empty() && all == 1 => "yes".to_owned(),
+        None if held.is_empty() => format!("all {all}"),
+        None => format!("{} of {all}; held: {}", row.free, held.join(", ")),
+    }
 }
 
 /// What every order for it agrees to.

@@ -1,8 +1,8 @@
 //! `feira-host status`: what the running agent is doing.
 
-use super::Place;
-use crate::admin::wire::{AdminReply, AdminRequest, Status};
-use protocol::operator::{Exit, Failure};
+use super::{Place, offers};
+use crate::admin::wire::{AdminReply, AdminRequest, OfferRow, Status};
+use protocol::operator::{Exit, Failure, usd};
 use protocol::units::Bytes;
 
 /// Shows engine, offers, leases and brokers.
@@ -27,6 +27,26 @@ pub(super) fn status(place: &Place) -> Result<Exit, Failure> {
         print(place, &status);
     }
     Ok(Exit::Done)
+}
+
+/// `o-5wpa…: 2 × NVIDIA GeForce RTX 4090 at $0.35/h each; interruptible from …; …; free: 1 of 2`.
+fn summary(offer: &OfferRow) -> String {
+    let goods = match offer.gpus {
+        0 => "the machine".to_owned(),
+        1 => offer.gpu_name.clone(),
+        more => format!("{more} × {}", offer.gpu_name),
+    };
+    let each = if offer.gpus > 1 { " each" } else { "" };
+    let short: String = offer.offer.chars().take(10).collect();
+    let until = offer.until.as_ref();
+    let until = until.map_or(String::new(), |until| format!("; promised until {until}"));
+    format!(
+        "{short}: {goods} at {}/h{each}; interruptible: {}; prepaid: {}{until}; free: {}",
+        usd(&offer.price_usd_per_hour),
+        offers::interruptible(offer),
+        offers::prepaid(offer),
+        offers::free(offer),
+    )
 }
 
 fn print(place: &Place, status: &Status) {
@@ -58,6 +78,9 @@ fn print(place: &Place, status: &Status) {
             "offers",
             &format!("{} of {} free", status.offers_free, status.offers),
         );
+        for offer in &status.offered {
+            line("", &summary(offer));
+        }
     } else {
         line(
             "offers",

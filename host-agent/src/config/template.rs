@@ -42,6 +42,21 @@ pub fn text(brokers: &[String]) -> String {
 # How long a lease's logs are kept after its end, in days.
 # logs_kept_days = 7
 
+# What `feira-host list` offers when it is not told otherwise: its flags, with _ for -.
+# [offer]
+# price = 0.35              # US dollars for each GPU and hour
+# floor = 0.10              # interruptible leases to bids from this much on
+# max_discount = 40         # prepaid terms, at most so many percent off
+# chunks = "any"            # or "powers-of-two", or "whole"
+# min_gpus = 1
+# min_duration = "1h"
+# max_duration = "30d"
+# until = 2027-03-01        # promised end
+# notice = 120              # seconds
+# storage_price = 0.10      # for a GB and month
+# upload_price = 0.00       # for a GB
+# download_price = 0.00
+
 # [periods]
 # announce_s = 20      # offers are signed again
 # report_s = 10        # each lease's meters are signed again

@@ -200,7 +200,10 @@ mod tests {
             ..listing(&machine)
         };
         let listed = offers(HOST, &machine, &sold, &[]).unwrap();
-        let names = |listed: &Listed| listed.offer.share.resources.join(",");
+        let names = |listed: &Listed| {
+            let names = listed.offer.share.resources.iter();
+            names.map(ResourceName::as_str).collect::<Vec<_>>().join(",")
+        };
         let offers: Vec<String> = listed.iter().map(names).collect();
         assert_eq!(offers, ["GPU-b", "GPU-d", "GPU-a,GPU-c"]);
         // A quarter of 8 cores, of 16 GiB and of 100 GB for each GPU.

@@ -3,6 +3,8 @@
 mod goals;
 mod model;
 mod moves;
+mod notices;
+mod portions;
 
 use crate::core::award::Standing;
 use crate::core::leases::Leases;
@@ -14,9 +16,10 @@ use protocol::ids::{BootId, BrokerId, HostId, LeaseId, MessageId, OrderId, Publi
 use protocol::job::{Job, PinnedImage};
 use protocol::lease::{Award, Goal, LeaseGoal, Want};
 use protocol::machine::{ContainerNetwork, Gpu, Machine};
-use protocol::order::Order;
+use protocol::offer::{Chunks, Offer, Part};
+use protocol::order::{Order, Target};
 use protocol::signed::{Envelope, Signed, Statement};
-use protocol::terms::{ContractKind, Limits, Prices};
+use protocol::terms::{ContractKind, Deal, Limits, Prices, Sales};
 use protocol::units::{
     BasisPoints, Bytes, MicroUsd, Millis, PricePerGbMonth, PricePerHour, Seconds, Timestamp,
 };
@@ -69,6 +72,12 @@ pub(crate) fn machine(gpus: &[Gpu]) -> Machine {
 pub(crate) fn listing(machine: &Machine) -> Listing {
     Listing {
         resources: resources_of(machine),
+        chunks: Chunks::Any,
+        gpus_min: 1,
+        sales: Sales {
+            floor: Some(PricePerHour(100_000)),
+            discount_max: Some(BasisPoints(4000)),
+        },
         prices: Prices {
             compute: PricePerHour(350_000),
             storage: PricePerGbMonth(100_000),
@@ -76,8 +85,11 @@ pub(crate) fn listing(machine: &Machine) -> Listing {
         },
         limits: Limits {
             start_within: Seconds(600),
+            duration_min: Seconds(60),
             duration_max: None,
+            until: None,
             stop_grace: Seconds(10),
+            notice: Seconds(120),
             disk_max: Bytes::from_gb(100),
         },
         network: ContainerNetwork::None,
@@ -142,13 +154,24 @@ impl World {
         }
     }
 
-    pub(crate) fn order(&self, number: u8, offer: usize) -> Order {
-        let listed = &self.offers[offer];
+    /// The one offer of the world.
+    pub(crate) fn offer(&self) -> &Offer {
+        &self.offers[0].offer
+    }
+
+    /// An order of one GPU of it.
+    pub(crate) fn order(&self, number: u8) -> Order {
+        let listed = &self.offers[0];
         Order {
             id: OrderId::from_bytes([number; 16]),
-            offer: listed.offer.id,
-            terms: listed.terms,
-            kind: ContractKind::OnDemand,
+            target: Target::Offer {
+                offer: listed.offer.id,
+                terms: listed.terms,
+            },
+            deal: Deal::OnDemand,
+            gpus: 1,
+            cpu_millicores: None,
+            ram: None,
             name: Text::cut("test-lease"),
             job: Job {
                 image: PinnedImage {
@@ -167,25 +190,41 @@ impl World {
         }
     }
 
-    /// The goal for order `number` of `offer` by `broker`, after `change` of order and award.
+    /// The part of the offer that these GPUs are.
+    pub(crate) fn part(&self, gpus: &[usize]) -> Part {
+        let offer = self.offer();
+        let count = u16::try_from(gpus.len()).unwrap();
+        let (cpu_millicores, ram, shared_memory, _) = offer.proportion(count);
+        let names = gpus.iter().map(|gpu| offer.share.resources[*gpu].clone());
+        Part {
+            resources: List::first(names),
+            cpu_millicores,
+            ram,
+            shared_memory,
+        }
+    }
+
+    /// The goal for order `number` of one GPU by `broker`, after `change` of order and award.
     pub(crate) fn changed_goal(
         &self,
         broker: usize,
         number: u8,
-        offer: usize,
+        gpu: usize,
         change: impl FnOnce(&mut Order, &mut Award),
     ) -> LeaseGoal {
-        let mut order = self.order(number, offer);
+        let mut order = self.order(number);
         let broker_id = self.broker(broker);
         let renter = RenterId::from(public(&self.renter));
-        let listed = &self.offers[offer];
+        let listed = &self.offers[0];
         let mut award = Award {
             lease: LeaseId::of_order(broker_id, renter, order.id),
             order: protocol::ids::Digest::of(b""),
             offer: (listed.offer.id, listed.terms),
+            kind: ContractKind::OnDemand,
+            part: self.part(&[gpu]),
             renter,
             host: self.host,
-            prices: listed.offer.prices,
+            prices: listed.offer.prices.of_gpus(1),
             fee: BasisPoints(300),
             number: u64::from(number),
             matched_at: Timestamp(START),
@@ -207,12 +246,12 @@ impl World {
         &self,
         broker: usize,
         number: u8,
-        offer: usize,
+        gpu: usize,
         want: Want,
     ) -> LeaseGoal {
         LeaseGoal {
             want,
-            ..self.changed_goal(broker, number, offer, |_, _| ())
+            ..self.changed_goal(broker, number, gpu, |_, _| ())
         }
     }
 }

@@ -14,10 +14,10 @@ use protocol::lease::{
 };
 use protocol::message::{self, BrokerReply, BrokerRequest, HostReply, HostRequest, Rejection};
 use protocol::net::{Identity, Multiaddr, Node, NodeConfig, NodeEvent, parse_address};
-use protocol::offer::Offer;
-use protocol::order::Order;
+use protocol::offer::{Offer, Part};
+use protocol::order::{Order, Target};
 use protocol::signed::{Envelope, Signed, Statement};
-use protocol::terms::ContractKind;
+use protocol::terms::{ContractKind, Deal};
 use protocol::units::{BasisPoints, Bytes, MicroUsd, PricePerHour, Seconds, Timestamp};
 use tokio_util::task::AbortOnDropHandle;
 
@@ -179,8 +179,21 @@ impl FakeBroker {
             .await
     }
 
-    /// An order of `offer` by a renter, matched by this broker.
+    /// An order of `offer` by a renter, matched by this broker with its first GPU, or with the machine.
     pub(crate) fn matched(&self, host: HostId, offer: &Offer, number: u8) -> LeaseGoal {
+        self.matched_with(host, offer, 0, number)
+    }
+
+    /// The same, with another of its GPUs.
+    pub(crate) fn matched_with(
+        &self,
+        host: HostId,
+        offer: &Offer,
+        place: usize,
+        number: u8,
+    ) -> LeaseGoal {
+        let gpus = u16::from(!offer.share.gpus.is_empty());
+        let (cpu_millicores, ram, shared_memory, _) = offer.proportion(gpus);
         let renter_key = key(100);
         let renter = RenterId::from(public(&renter_key));
         let terms = offer.terms_digest().unwrap();
@@ -191,9 +204,16 @@ impl FakeBroker {
             lease,
             order: order.digest(),
             offer: (offer.id, terms),
+            kind: ContractKind::OnDemand,
+            part: Part {
+                resources: List::first([offer.share.resources[place].clone()]),
+                cpu_millicores,
+                ram,
+                shared_memory,
+            },
             renter,
             host,
-            prices: offer.prices,
+            prices: offer.prices.of_gpus(gpus),
             fee: BasisPoints(300),
             number: u64::from(number),
             matched_at: clock::wall(),
@@ -266,7 +286,8 @@ fn hear(heard: &mut Heard, bytes: &[u8]) -> BrokerReply {
         | BrokerRequest::Balance
         | BrokerRequest::Statement(_)
         | BrokerRequest::Receipt(_)
-        | BrokerRequest::Earnings => return BrokerReply::Refused(Rejection::Busy),
+        | BrokerRequest::Earnings
+        | BrokerRequest::HostEvidence { .. } => return BrokerReply::Refused(Rejection::Busy),
     }
     BrokerReply::Noted
 }
@@ -274,9 +295,14 @@ fn hear(heard: &mut Heard, bytes: &[u8]) -> BrokerReply {
 fn order(offer: &Offer, terms: Digest, number: u8) -> Order {
     Order {
         id: OrderId::from_bytes([number; 16]),
-        offer: offer.id,
-        terms,
-        kind: ContractKind::OnDemand,
+        target: Target::Offer {
+            offer: offer.id,
+            terms,
+        },
+        deal: Deal::OnDemand,
+        gpus: u16::from(!offer.share.gpus.is_empty()),
+        cpu_millicores: None,
+        ram: None,
         name: Text::cut("test-lease"),
         job: Job {
             image: PinnedImage {

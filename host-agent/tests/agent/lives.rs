@@ -29,8 +29,8 @@ async fn a_lease_from_its_match_to_its_end() {
         .collect();
     assert!(stages.is_sorted(), "{stages:?}");
     assert!(heard.refusals.is_empty());
-    // What is held is not announced.
-    broker.offers(0).await;
+    // Its broker knows that it is held, and may sell what can be won of it.
+    broker.offers(1).await;
 
     tokio::time::sleep(Duration::from_millis(500)).await;
     broker.say(host.id, wanting(&goal, Want::Stop)).await;
@@ -134,6 +134,9 @@ async fn two_brokers_race_and_one_wins() {
     let refusal = wait("a refusal", || two.heard().refusals.first().cloned()).await;
     assert_eq!(refusal, (second.lease, RefusalReason::Taken));
     assert!(two.heard().grants.is_empty());
+    // All of it is another broker's: nothing is offered here. There it still is.
+    two.offers(0).await;
+    one.offers(1).await;
     assert_eq!(containers(&host).await, [(first.lease, true)]);
     // The other broker's goal, which does not name it, leaves the winner alone.
     two.say(host.id, Vec::new()).await;
@@ -203,9 +206,9 @@ async fn a_slow_pull_holds_up_nobody_and_can_be_ended() {
     let broker = FakeBroker::start(1).await;
     let host = Host::new(&[&broker], 2);
     let _agent = host.start().await;
-    let offers = broker.offers(2).await;
-    let slow = broker.matched(host.id, &offers[0], 1);
-    let quick = broker.matched(host.id, &offers[1], 2);
+    let offer = broker.offer().await;
+    let slow = broker.matched_with(host.id, &offer, 0, 1);
+    let quick = broker.matched_with(host.id, &offer, 1, 2);
     host.runtime.script(Step::Pull, Behaviour::HangBefore);
     broker.say(host.id, vec![slow.clone()]).await;
     let pulling = ContainerState::Preparing(Stage::Pulling);

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use host_agent::runtime::sim::{Behaviour, Step};
-use protocol::lease::{ContainerState, StopReason, Want};
+use protocol::lease::{ContainerState, StopReason, Vacate, Want};
+use protocol::units::Timestamp;
 
 use crate::broker::{FakeBroker, wait, wanting};
 use crate::world::{Host, containers, matched, status};
@@ -76,6 +77,13 @@ async fn killed_at(step: Step, behaviour: Behaviour, want: Want) {
                 .await;
             assert_eq!(containers(&host).await, [(lease, false)]);
         }
+        Want::Vacate(_) => {
+            let vacated = ContainerState::Stopped(StopReason::Vacated);
+            broker
+                .report("vacated", lease, |state| *state == vacated)
+                .await;
+            assert_eq!(containers(&host).await, [(lease, false)]);
+        }
         Want::End => {
             broker.gone(lease).await;
             assert!(containers(&host).await.is_empty());
@@ -103,6 +111,15 @@ async fn killed_at_each_step_of_a_start() {
 async fn killed_at_each_step_of_an_end() {
     killed_at(Step::Stop, Behaviour::HangBefore, Want::Stop).await;
     killed_at(Step::Stop, Behaviour::HangAfter, Want::Stop).await;
+    let leave = Want::Vacate(Vacate {
+        run: 1,
+        by: Timestamp(0),
+        outbid: true,
+    });
+    for step in [Step::Terminate, Step::Stop] {
+        killed_at(step, Behaviour::HangBefore, leave).await;
+        killed_at(step, Behaviour::HangAfter, leave).await;
+    }
     for step in [Step::Stop, Step::SaveLogs, Step::Remove] {
         killed_at(step, Behaviour::HangBefore, Want::End).await;
         killed_at(step, Behaviour::HangAfter, Want::End).await;
@@ -180,7 +197,7 @@ async fn a_shutdown_takes_the_offers_back_and_leaves_containers_running() {
     let broker = FakeBroker::start(1).await;
     let host = Host::new(&[&broker], 2);
     let agent = host.start().await;
-    let goal = broker.matched(host.id, &broker.offers(2).await[0], 1);
+    let goal = broker.matched(host.id, &broker.offer().await, 1);
     broker.say(host.id, vec![goal.clone()]).await;
     broker.running(goal.lease).await;
     broker.offers(1).await;

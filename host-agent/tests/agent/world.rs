@@ -19,8 +19,9 @@ use protocol::ids::{HostId, LeaseId};
 use protocol::lease::LeaseGoal;
 use protocol::machine::{ContainerNetwork, Gpu};
 use protocol::net::Identity;
+use protocol::offer::Chunks;
 use protocol::operator::ask;
-use protocol::terms::{Limits, Prices};
+use protocol::terms::{Limits, Prices, Sales};
 use protocol::units::{Bytes, PricePerGbMonth, PricePerHour, Seconds, Timestamp};
 use tempfile::TempDir;
 
@@ -142,6 +143,9 @@ pub(crate) fn listing(gpus: &[String]) -> Listing {
         } else {
             List::first(names)
         },
+        chunks: Chunks::Any,
+        gpus_min: 1,
+        sales: Sales::default(),
         prices: Prices {
             compute: PricePerHour(350_000),
             storage: PricePerGbMonth(100_000),
@@ -149,8 +153,11 @@ pub(crate) fn listing(gpus: &[String]) -> Listing {
         },
         limits: Limits {
             start_within: Seconds(600),
+            duration_min: Seconds(0),
             duration_max: None,
+            until: None,
             stop_grace: Seconds(1),
+            notice: Seconds(2),
             disk_max: Bytes::from_gb(100),
         },
         network: ContainerNetwork::None,

@@ -112,6 +112,7 @@ impl Drop for Bench {
                 };
                 for container in runtime.containers().await.unwrap_or_default() {
                     let _tried = runtime.remove(container.lease).await;
+                    let _left = std::fs::remove_dir_all(notices(container.lease));
                 }
             });
         });
@@ -123,10 +124,18 @@ pub(crate) fn lease() -> LeaseId {
     LeaseId::from_bytes(rand::random())
 }
 
+/// The folder of a lease's notices, as an agent makes it before the container.
+fn notices(lease: LeaseId) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("notices-{lease}"));
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
 pub(crate) fn spec(image: PinnedImage, command: &[&str]) -> ContainerSpec {
     let words = command.iter().map(|word| Text::new(*word).unwrap());
+    let lease = lease();
     ContainerSpec {
-        lease: lease(),
+        lease,
         broker: BrokerId::from_bytes([3; 32]),
         epoch: 7,
         run: 1,
@@ -143,6 +152,7 @@ pub(crate) fn spec(image: PinnedImage, command: &[&str]) -> ContainerSpec {
         disk: Bytes(1024 * MIB),
         network: ContainerNetwork::None,
         stop_grace: Seconds(5),
+        notices: notices(lease),
     }
 }
 

@@ -7,9 +7,9 @@ use crate::core::goal::Overtaken;
 use crate::core::leases::{Change, Decision, Note};
 use crate::core::report::grant;
 use ed25519_dalek::SigningKey;
-use protocol::ids::{HostId, LeaseId};
+use protocol::ids::{Digest, HostId, LeaseId};
 use protocol::lease::{Award, Detail, RefusalReason, Want};
-use protocol::order::Order;
+use protocol::order::{Order, Target};
 use protocol::units::{Bytes, PricePerHour};
 
 #[test]
@@ -81,7 +81,7 @@ fn in_one_goal_the_earlier_receipt_has_it() {
 }
 
 #[track_caller]
-fn refused(
+pub(super) fn refused(
     change: impl FnOnce(&mut Order, &mut Award),
     standing: impl FnOnce(&mut Standing<'_>),
 ) -> RefusalReason {
@@ -102,7 +102,13 @@ fn refused(
     refusal.expect("no refusal")
 }
 
-fn is_bad(reason: &RefusalReason) -> bool {
+fn set_terms(order: &mut Order, agreed: Digest) {
+    if let Target::Offer { terms, .. } = &mut order.target {
+        *terms = agreed;
+    }
+}
+
+pub(super) fn is_bad(reason: &RefusalReason) -> bool {
     matches!(reason, RefusalReason::BadOrder(_))
 }
 
@@ -110,15 +116,13 @@ fn is_bad(reason: &RefusalReason) -> bool {
 fn each_thing_that_does_not_fit_is_refused_with_its_reason() {
     let nothing = |_: &mut Standing<'_>| ();
     assert_eq!(
-        refused(
-            |order, _| order.terms = protocol::ids::Digest::of(b"old"),
-            nothing
-        ),
+        refused(|order, _| set_terms(order, Digest::of(b"old")), nothing),
         RefusalReason::BadOrder(Detail::cut("the broker's match is not of this order"))
     );
     let other_terms = |order: &mut Order, award: &mut Award| {
-        order.terms = protocol::ids::Digest::of(b"old");
-        award.offer.1 = order.terms;
+        let old = Digest::of(b"old");
+        set_terms(order, old);
+        award.offer.1 = old;
     };
     assert_eq!(refused(other_terms, nothing), RefusalReason::OfferChanged);
     assert!(is_bad(&refused(

@@ -8,10 +8,11 @@ mod steps;
 use super::{START, World, at, goal};
 use crate::core::leases::{Change, Decision, Leases};
 use crate::core::reconcile::{Containers, Observed, Outcome, Work};
+use crate::core::traffic::Crossed;
 use proptest::prelude::*;
 use protocol::ids::LeaseId;
-use protocol::lease::{Detail, Goal, Problem, ProblemKind, Stage, Want};
-use protocol::units::Timestamp;
+use protocol::lease::{Detail, Goal, Problem, ProblemKind, Stage, Vacate, Want};
+use protocol::units::{Bytes, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
 use steps::{BrokerModel, Step, WantChange, WorkEnd, nth, step};
 
@@ -28,6 +29,12 @@ struct Model {
     starts: BTreeSet<(LeaseId, u32)>,
     /// How long each container really ran, in milliseconds, its runs that are over.
     ran: BTreeMap<LeaseId, u64>,
+    /// What really crossed each container's network, in its runs that are over.
+    crossed: BTreeMap<LeaseId, Crossed>,
+    /// Containers that run and were told to go, and when.
+    told: BTreeMap<LeaseId, u64>,
+    /// Notices that were heard, and when first.
+    heard: BTreeMap<(LeaseId, u32), u64>,
     // The agent's memory.
     leases: Leases,
     jobs: BTreeMap<LeaseId, Work>,
@@ -59,6 +66,9 @@ impl Model {
             vanished: BTreeSet::new(),
             starts: BTreeSet::new(),
             ran: BTreeMap::new(),
+            crossed: BTreeMap::new(),
+            told: BTreeMap::new(),
+            heard: BTreeMap::new(),
             jobs: BTreeMap::new(),
             view: None,
             sight: None,
@@ -120,6 +130,13 @@ impl Model {
                     self.exit(lease, 3);
                 }
             }
+            Step::Cross { lease, bytes } => {
+                if let Some(lease) = nth(self.engine.keys().copied(), lease)
+                    && let Some(Observed::Running { crossed, .. }) = self.engine.get_mut(&lease)
+                {
+                    add(crossed, one_way(bytes));
+                }
+            }
             Step::Vanish { lease } => {
                 if let Some(lease) = nth(self.engine.keys().copied(), lease) {
                     self.exit(lease, 137);
@@ -169,8 +186,19 @@ impl Model {
                 (WantChange::Resume, Want::Stop | Want::Run(_)) => {
                     wanted.want = Want::Run(runs + 1)
                 }
-                (WantChange::Stop | WantChange::Resume, Want::End)
-                | (WantChange::Stop, Want::Stop) => {}
+                // A broker gives notice to what it believes to run, and takes it back.
+                (WantChange::Vacate, Want::Run(run)) => {
+                    wanted.want = Want::Vacate(Vacate {
+                        run,
+                        by: Timestamp(START),
+                        outbid: true,
+                    });
+                }
+                (WantChange::Vacate, Want::Vacate(vacate)) => wanted.want = Want::Run(vacate.run),
+                (WantChange::Stop, Want::Vacate(_)) => wanted.want = Want::Stop,
+                (WantChange::Stop | WantChange::Resume | WantChange::Vacate, Want::End)
+                | (WantChange::Resume, Want::Vacate(_))
+                | (WantChange::Stop | WantChange::Vacate, Want::Stop) => {}
             }
         }
     }
@@ -190,12 +218,18 @@ impl Model {
             .decide_goal(id, goal, &self.world.standing(), now);
         if let Ok(decision) = decided {
             self.record(&decision);
+            for record in self.leases.records().values() {
+                if record.notice.is_some() {
+                    let key = (record.lease, record.state.run());
+                    self.heard.entry(key).or_insert(self.second);
+                }
+            }
         }
     }
 
     fn begin_work(&mut self) {
         let Some(view) = &self.view else { return };
-        let wanted = self.leases.work(view);
+        let wanted = self.leases.work(view, at(self.second));
         let cancelled: Vec<LeaseId> = self
             .jobs
             .iter()
@@ -248,7 +282,7 @@ impl Model {
     fn effect(&mut self, lease: LeaseId, work: Work) -> Outcome {
         match work {
             Work::Prepare => {
-                if let Some(Observed::Running { started_at }) = self.engine.get(&lease) {
+                if let Some(Observed::Running { started_at, .. }) = self.engine.get(&lease) {
                     return Outcome::Started(*started_at);
                 }
                 let run = self.records[&lease].state.run();
@@ -258,12 +292,39 @@ impl Model {
                 );
                 self.second += 1;
                 let started_at = Timestamp(START + self.second * 1000);
-                self.engine.insert(lease, Observed::Running { started_at });
+                let crossed = Crossed::default();
+                self.engine.insert(
+                    lease,
+                    Observed::Running {
+                        started_at,
+                        crossed,
+                    },
+                );
                 Outcome::Started(started_at)
             }
+            Work::Notify => {
+                if matches!(self.engine.get(&lease), Some(Observed::Running { .. })) {
+                    let told = self.told.entry(lease).or_insert(self.second);
+                    // Told again after a restart: the first time counts.
+                    *told = (*told).min(self.second);
+                }
+                Outcome::Told
+            }
+            Work::Recall => {
+                self.told.remove(&lease);
+                Outcome::Recalled
+            }
             Work::Stop { .. } => {
+                let seen = match self.engine.get(&lease) {
+                    Some(Observed::Running {
+                        started_at,
+                        crossed,
+                    }) => Some((*started_at, *crossed)),
+                    Some(Observed::Created | Observed::Paused { .. } | Observed::Exited { .. })
+                    | None => None,
+                };
                 self.exit(lease, 143);
-                Outcome::Stopped
+                Outcome::Stopped(seen)
             }
             Work::Remove { .. } => {
                 self.exit(lease, 137);
@@ -283,7 +344,13 @@ impl Model {
     }
 
     fn exit(&mut self, lease: LeaseId, code: i32) {
-        if let Some(Observed::Running { started_at }) = self.engine.get(&lease).copied() {
+        self.told.remove(&lease);
+        if let Some(Observed::Running {
+            started_at,
+            crossed,
+        }) = self.engine.get(&lease).copied()
+        {
+            add(self.crossed.entry(lease).or_default(), crossed);
             let finished_at = Timestamp(START + self.second * 1000);
             let out_of_memory = false;
             let exited = Observed::Exited {
@@ -336,8 +403,9 @@ impl Model {
 
     /// Nothing fails any more: goals are heard, work ends well, until nothing changes.
     fn settle(&mut self) {
-        for _ in 0..40 {
-            self.second += 1;
+        for turn in 0..40 {
+            // In the middle of it, every notice runs out.
+            self.second += if turn == 10 { 120 } else { 1 };
             self.deliver(0);
             self.deliver(1);
             self.end_sight();
@@ -351,6 +419,18 @@ impl Model {
             }
         }
     }
+}
+
+fn one_way(bytes: u64) -> Crossed {
+    Crossed {
+        uploaded: Bytes(bytes),
+        downloaded: Bytes(bytes / 2),
+    }
+}
+
+fn add(sum: &mut Crossed, more: Crossed) {
+    sum.uploaded.0 += more.uploaded.0;
+    sum.downloaded.0 += more.downloaded.0;
 }
 
 proptest! {

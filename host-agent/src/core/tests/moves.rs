@@ -5,6 +5,7 @@ use crate::core::lease::{LeaseRecord, State};
 use crate::core::leases::{Change, Decision, Leases};
 use crate::core::reconcile::{Containers, Observed, Outcome, Work};
 use crate::core::report::Stages;
+use crate::core::traffic::Crossed;
 use protocol::ids::LeaseId;
 use protocol::lease::{
     ContainerState, Detail, LeaseGoal, Problem, ProblemKind, Stage, StopReason, Want,
@@ -27,7 +28,7 @@ pub(super) fn follow(
     decision
 }
 
-fn with(want: Want, goal: &LeaseGoal) -> Vec<LeaseGoal> {
+pub(super) fn with(want: Want, goal: &LeaseGoal) -> Vec<LeaseGoal> {
     vec![LeaseGoal {
         want,
         ..goal.clone()
@@ -49,12 +50,12 @@ pub(super) fn running(world: &World) -> (Leases, LeaseGoal) {
     (leases, wanted)
 }
 
-fn see(leases: &mut Leases, containers: &Containers, second: u64) {
+pub(super) fn see(leases: &mut Leases, containers: &Containers, second: u64) {
     let decision = leases.decide_sight(containers, &BTreeSet::new(), at(second));
     leases.apply(&decision);
 }
 
-fn exited(code: i32, started: u64, finished: u64) -> Observed {
+pub(super) fn exited(code: i32, started: u64, finished: u64) -> Observed {
     Observed::Exited {
         code,
         out_of_memory: false,
@@ -64,9 +65,10 @@ fn exited(code: i32, started: u64, finished: u64) -> Observed {
     }
 }
 
-fn runs(started: u64) -> Observed {
+pub(super) fn runs(started: u64) -> Observed {
     Observed::Running {
         started_at: Timestamp(START + started * 1000),
+        crossed: Crossed::default(),
     }
 }
 
@@ -84,7 +86,7 @@ fn what_is_not_named_any_more_is_ended_and_other_brokers_leases_are_left_alone()
     assert_eq!(record(&leases, mine.lease).want, Want::End);
     assert_eq!(record(&leases, theirs.lease).want, Want::Run(1));
     let containers = Containers::from([(mine.lease, runs(2)), (theirs.lease, runs(3))]);
-    let work = leases.work(&containers);
+    let work = leases.work(&containers, at(1));
     assert_eq!(work[&mine.lease], Work::Remove { grace: Seconds(10) });
     assert_eq!(work[&theirs.lease], Work::Prepare);
 }
@@ -96,7 +98,7 @@ fn stop_frees_the_resource_only_when_the_container_stopped_and_resume_takes_a_ne
     follow(&world, &mut leases, 2, &with(Want::Stop, &wanted));
     let containers = Containers::from([(wanted.lease, runs(2))]);
     assert_eq!(
-        leases.work(&containers)[&wanted.lease],
+        leases.work(&containers, at(1))[&wanted.lease],
         Work::Stop { grace: Seconds(10) }
     );
     assert_eq!(record(&leases, wanted.lease).state.held().len(), 1);
@@ -130,7 +132,7 @@ fn stop_frees_the_resource_only_when_the_container_stopped_and_resume_takes_a_ne
     );
     assert_eq!(record(&leases, wanted.lease).state.run(), 2);
     assert_eq!(
-        leases.work(&Containers::new())[&wanted.lease],
+        leases.work(&Containers::new(), at(1))[&wanted.lease],
         Work::Prepare
     );
 }
@@ -174,7 +176,7 @@ fn a_program_that_ended_is_not_started_by_the_same_goal() {
     let gone = Containers::from([(wanted.lease, exited(0, 2, 4))]);
     see(&mut leases, &gone, 5);
     follow(&world, &mut leases, 2, std::slice::from_ref(&wanted));
-    assert!(leases.work(&gone).is_empty());
+    assert!(leases.work(&gone, at(1)).is_empty());
 }
 
 #[test]
@@ -212,7 +214,7 @@ fn a_failed_start_says_where_and_frees_the_resource() {
     assert!(record(&leases, wanted.lease).state.held().is_empty());
     let (_, reports) = leases.decide_reports(&[wanted.lease], &Stages::new(), at(4));
     assert_eq!(reports[0].state, ContainerState::Failed(problem));
-    assert!(leases.work(&Containers::new()).is_empty());
+    assert!(leases.work(&Containers::new(), at(1)).is_empty());
 }
 
 #[test]
@@ -251,10 +253,10 @@ fn the_host_ends_an_overdue_lease_when_its_broker_is_silent() {
     leases.apply(&leases.decide_outcome(wanted.lease, &Outcome::Started(at(2).wall), at(2)));
     let container = Containers::from([(wanted.lease, runs(2))]);
     see(&mut leases, &container, 161);
-    assert!(leases.work(&container).is_empty());
+    assert!(leases.work(&container, at(1)).is_empty());
     see(&mut leases, &container, 162);
     assert_eq!(
-        leases.work(&container)[&wanted.lease],
+        leases.work(&container, at(1))[&wanted.lease],
         Work::Stop { grace: Seconds(10) }
     );
     see(
@@ -321,18 +323,18 @@ fn a_container_that_is_paused_is_not_paid_for_and_is_made_to_go_on() {
     let world = World::new();
     let (mut leases, wanted) = running(&world);
     let started_at = Timestamp(START + 2_000);
-    let runs = Containers::from([(wanted.lease, Observed::Running { started_at })]);
+    let runs = Containers::from([(wanted.lease, runs(2))]);
     let paused = Containers::from([(wanted.lease, Observed::Paused { started_at })]);
     see(&mut leases, &runs, 12);
     see(&mut leases, &paused, 20);
     see(&mut leases, &paused, 40);
     assert_eq!(record(&leases, wanted.lease).running(), Millis(10_000));
     assert_eq!(record(&leases, wanted.lease).state.word(), "running");
-    assert_eq!(leases.work(&paused)[&wanted.lease], Work::Prepare);
+    assert_eq!(leases.work(&paused, at(1))[&wanted.lease], Work::Prepare);
     // 21 s paused, and then it goes on.
     see(&mut leases, &runs, 43);
     assert_eq!(record(&leases, wanted.lease).running(), Millis(13_000));
-    assert!(leases.work(&runs).is_empty());
+    assert!(leases.work(&runs, at(1)).is_empty());
 }
 
 #[test]

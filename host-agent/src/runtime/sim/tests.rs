@@ -41,6 +41,7 @@ fn spec() -> ContainerSpec {
         disk: Bytes(1 << 30),
         network: ContainerNetwork::None,
         stop_grace: Seconds(10),
+        notices: "/var/lib/feira-host/notices/l-x".into(),
     }
 }
 

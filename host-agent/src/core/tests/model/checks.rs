@@ -1,10 +1,13 @@
 //! What must hold after every step, and what must hold in the end.
 
-use super::{Model, at};
-use crate::core::lease::State;
-use crate::core::reconcile::Observed;
+use super::{Model, add, at};
+use crate::core::lease::{LeaseRecord, State};
+use crate::core::reconcile::{Observed, Work};
 use protocol::lease::Want;
 use std::collections::BTreeMap;
+
+/// The notice of the world's offer, in seconds.
+const NOTICE: u64 = 120;
 
 impl Model {
     pub(super) fn check(&self) {
@@ -24,12 +27,47 @@ impl Model {
             assert!(!gone || may_go, "{:?} was given up", record.lease);
             let now = at(self.second).wall;
             let current = match self.engine.get(&record.lease) {
-                Some(Observed::Running { started_at }) => now.since(*started_at).0,
+                Some(Observed::Running { started_at, .. }) => now.since(*started_at).0,
                 Some(Observed::Created | Observed::Paused { .. } | Observed::Exited { .. })
                 | None => 0,
             };
             let ran = self.ran.get(&record.lease).copied().unwrap_or(0) + current;
             assert!(record.running().0 <= ran, "{:?} ran {ran} ms", record.lease);
+            self.check_traffic(record);
+            self.check_notice(record);
+        }
+    }
+
+    /// No byte is counted that did not cross.
+    fn check_traffic(&self, record: &LeaseRecord) {
+        let mut crossed = self.crossed.get(&record.lease).copied().unwrap_or_default();
+        if let Some(Observed::Running { crossed: now, .. }) = self.engine.get(&record.lease) {
+            add(&mut crossed, *now);
+        }
+        let counted = record.traffic.total();
+        assert!(
+            counted.uploaded <= crossed.uploaded && counted.downloaded <= crossed.downloaded,
+            "{:?}: {counted:?} of {crossed:?}",
+            record.lease
+        );
+    }
+
+    /// A container that was told to go and is wanted no longer than its notice is stopped by nothing but its end.
+    fn check_notice(&self, record: &LeaseRecord) {
+        let Some(Work::Stop { .. }) = self.jobs.get(&record.lease) else {
+            return;
+        };
+        let run = record.state.run();
+        let is_leaving = matches!(record.want, Want::Vacate(vacate) if vacate.run == run);
+        let is_running = matches!(record.state, State::Running { .. });
+        if is_leaving && is_running {
+            let heard = self.heard[&(record.lease, run)];
+            assert!(
+                self.second >= heard + NOTICE,
+                "{:?} was stopped {} s after its notice",
+                record.lease,
+                self.second - heard
+            );
         }
     }
 
@@ -62,6 +100,8 @@ impl Model {
                 // It may have ended, failed, lost its resource or vanished; it never hangs in between.
                 Want::Run(_) => assert!(!matches!(record.state, State::Preparing { .. })),
                 Want::Stop => assert!(!runs),
+                // It was told, and goes when its notice is over, which `settle` waits for.
+                Want::Vacate(_) => assert!(!runs, "{lease:?} did not go"),
                 Want::End => assert!(matches!(record.state, State::Gone { .. })),
             }
         }

@@ -17,6 +17,7 @@ pub(super) enum Step {
     BeginSight,
     EndSight,
     Exit { lease: usize },
+    Cross { lease: usize, bytes: u64 },
     Vanish { lease: usize },
     Kill { effects: bool },
     Wait { seconds: u64 },
@@ -26,6 +27,7 @@ pub(super) enum Step {
 pub(super) enum WantChange {
     Stop,
     Resume,
+    Vacate,
     End,
     Drop,
 }
@@ -42,6 +44,7 @@ pub(super) fn step() -> impl Strategy<Value = Step> {
     let want = prop_oneof![
         Just(WantChange::Stop),
         Just(WantChange::Resume),
+        Just(WantChange::Vacate),
         Just(WantChange::End),
         Just(WantChange::Drop)
     ];
@@ -60,9 +63,10 @@ pub(super) fn step() -> impl Strategy<Value = Step> {
         4 => Just(Step::BeginSight),
         4 => Just(Step::EndSight),
         2 => number.clone().prop_map(|lease| Step::Exit { lease }),
-        1 => number.prop_map(|lease| Step::Vanish { lease }),
+        1 => number.clone().prop_map(|lease| Step::Vanish { lease }),
+        2 => (number, 1_u64..1000).prop_map(|(lease, bytes)| Step::Cross { lease, bytes }),
         1 => any::<bool>().prop_map(|effects| Step::Kill { effects }),
-        1 => (1_u64..20).prop_map(|seconds| Step::Wait { seconds }),
+        1 => (1_u64..90).prop_map(|seconds| Step::Wait { seconds }),
     ]
 }
 

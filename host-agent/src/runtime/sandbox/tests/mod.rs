@@ -61,6 +61,7 @@ fn spec() -> ContainerSpec {
         disk: Bytes(10 * GIB),
         network: ContainerNetwork::None,
         stop_grace: Seconds(10),
+        notices: "/var/lib/feira-host/notices/l-x".into(),
     }
 }
 
@@ -103,7 +104,7 @@ fn any_text() -> impl Strategy<Value = String> {
         Just("LD_PRELOAD=/evil.so".to_owned()),
         Just("LD_LIBRARY_PATH=/proc/self/cwd:/usr/lib".to_owned()),
         Just("NVIDIA_DRIVER_CAPABILITIES=all".to_owned()),
-        "(/|/\\.\\./|//)?(proc|sys|dev|var|tmp|x)(/[a-z.]{0,6}){0,3}/?",
+        "(/|/\\.\\./|//)?(proc|sys|dev|var|tmp|run|run/feira|x)(/[a-z.]{0,6}){0,3}/?",
     ]
 }
 

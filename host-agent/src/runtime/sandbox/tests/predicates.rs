@@ -1,7 +1,7 @@
 //! What must hold of every container body, one predicate for each thing.
 
 use super::super::*;
-use bollard::models::{ContainerCreateBody as Body, DeviceMapping, Mount};
+use bollard::models::{ContainerCreateBody as Body, DeviceMapping, Mount, MountType};
 
 pub(super) fn hosts(body: &Body) -> &HostConfig {
     body.host_config.as_ref().unwrap()
@@ -101,6 +101,41 @@ fn labels_name_lease_and_host(body: &Body) -> bool {
         .iter()
         .all(|label| labels.contains_key(*label))
     })
+}
+
+/// The folder that the tests' agent keeps for the lease; a request cannot name another.
+const NOTICES: &str = "/var/lib/feira-host/notices/l-x";
+
+fn only_notices_are_mounted(body: &Body) -> bool {
+    let [mount] = hosts(body).mounts.as_deref().unwrap_or_default() else {
+        return false;
+    };
+    mount.typ == Some(MountType::BIND)
+        && mount.source.as_deref() == Some(NOTICES)
+        && mount.target.as_deref() == Some("/run/feira")
+        && mount.read_only == Some(true)
+        && mount.bind_options.as_ref().is_some_and(|options| {
+            options.propagation == Some(MountBindOptionsPropagationEnum::RPRIVATE)
+                && options.create_mountpoint.is_none()
+        })
+        && mount.volume_options.is_none()
+        && mount.tmpfs_options.is_none()
+}
+
+fn nothing_covers_the_notices(body: &Body) -> bool {
+    let mounts = hosts(body).tmpfs.clone().unwrap_or_default();
+    !mounts
+        .keys()
+        .any(|path| paths::is_within(path, "/run/feira"))
+}
+
+fn mount(body: &mut Body) -> &mut Mount {
+    hosts_mut(body)
+        .mounts
+        .as_mut()
+        .unwrap()
+        .first_mut()
+        .unwrap()
 }
 
 pub(super) type Predicate = (&'static str, fn(&Body) -> bool, fn(&mut Body));
@@ -308,10 +343,38 @@ pub(super) const PREDICATES: &[Predicate] = &[
     ),
     (
         "no binds",
+        |b| hosts(b).binds.is_none() && hosts(b).volumes_from.is_none(),
+        |b| hosts_mut(b).binds = Some(vec!["/:/host".to_owned()]),
+    ),
+    ("no mount but the notices", only_notices_are_mounted, |b| {
+        hosts_mut(b).mounts.as_mut().unwrap().push(Mount::default())
+    }),
+    ("the host's own notices", only_notices_are_mounted, |b| {
+        mount(b).source = Some("/".to_owned())
+    }),
+    ("notices where they belong", only_notices_are_mounted, |b| {
+        mount(b).target = Some("/etc".to_owned())
+    }),
+    (
+        "notices that cannot be written",
+        only_notices_are_mounted,
+        |b| mount(b).read_only = None,
+    ),
+    (
+        "notices that nothing shows through",
+        only_notices_are_mounted,
+        |b| mount(b).bind_options = None,
+    ),
+    (
+        "notices that nothing covers",
+        nothing_covers_the_notices,
         |b| {
-            hosts(b).binds.is_none() && hosts(b).mounts.is_none() && hosts(b).volumes_from.is_none()
+            hosts_mut(b)
+                .tmpfs
+                .as_mut()
+                .unwrap()
+                .insert("/run/feira/x".to_owned(), "rw".to_owned());
         },
-        |b| hosts_mut(b).mounts = Some(vec![Mount::default()]),
     ),
     (
         "no devices",
