@@ -111,6 +111,8 @@ fn work_that_is_over_before_a_checkpoint_is_due_makes_none() {
         ..run()
     };
     assert_eq!(short.expected().checkpoints, 0.0);
+    // e^(25/43 200) × 43 200 × (e^(400/43 200) − 1) − 400 = 2.09 s.
+    same(short.expected().lost, 2.09, 2);
     let longer = Run {
         work: 500.0,
         ..run()
@@ -142,11 +144,13 @@ fn an_interruption_with_notice_costs_its_restart_alone() {
 
 #[test]
 fn restarts_that_eat_all_time_never_end() {
-    let hopeless = Run {
-        interruptions: 1.0 / 25.0,
-        ..run()
-    };
-    assert_eq!(hopeless.expected().lost, f64::INFINITY);
+    for often in [1.0 / 25.0, 2.0 / 25.0] {
+        let hopeless = Run {
+            interruptions: often,
+            ..run()
+        };
+        assert_eq!(hopeless.expected().lost, f64::INFINITY);
+    }
 }
 
 #[test]
