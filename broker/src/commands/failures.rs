@@ -2,7 +2,7 @@
 
 use super::Place;
 use crate::server::StartError;
-use crate::store::StoreError;
+use crate::store::{StoreError, has_journal};
 use protocol::operator::{Exit, Failure, chain, is_denied};
 
 impl Place {
@@ -25,17 +25,15 @@ impl Place {
 
     /// Whether there is a journal with anything in it.
     pub(super) fn has_books(&self) -> bool {
-        std::fs::metadata(self.folder.journal()).is_ok_and(|found| found.len() > 0)
+        has_journal(self.folder.path())
     }
 
     /// A broker that has a key had books: to begin empty ones would forget every renter's money.
     pub(super) fn books_missing(&self) -> Failure {
-        let journal = self.folder.journal();
-        let what = format!(
-            "{} is missing or empty, and with it everybody's money and leases",
-            journal.display()
-        );
-        Failure::new(Exit::NotFound, what).help(format!(
+        let missing = StoreError::Missing {
+            path: self.folder.journal(),
+        };
+        Failure::new(Exit::NotFound, missing.to_string()).help(format!(
             "restore the newest backup: {}\nif this broker never took money: {}",
             self.command("restore FILE"),
             self.command("init --empty-books")
@@ -45,6 +43,7 @@ impl Place {
     pub(super) fn store_failed(&self, error: &StoreError) -> Failure {
         let failure = Failure::new(Exit::Failed, chain(error));
         match error {
+            StoreError::Missing { .. } => self.books_missing(),
             StoreError::InUse { .. } => {
                 failure.help(format!("look at it: {}", self.command("status")))
             }

@@ -85,7 +85,7 @@ fn make_books(place: &Place, identity: &Identity, may_begin: bool) -> Result<boo
     if !may_begin || place.has_books() {
         return Ok(false);
     }
-    Store::open(place.folder.path(), BrokerId::from(identity.public()))
+    Store::create(place.folder.path(), BrokerId::from(identity.public()))
         .and_then(|(store, _)| store.close())
         .map(|()| true)
         .map_err(|error| place.store_failed(&error))

@@ -74,7 +74,8 @@ fn refused(place: &Place, file: &std::path::Path, error: &StoreError) -> Failure
             ..failure
         }
         .help("nothing was changed; name another backup"),
-        StoreError::InUse { .. }
+        StoreError::Missing { .. }
+        | StoreError::InUse { .. }
         | StoreError::Io { .. }
         | StoreError::OldSqlite { .. }
         | StoreError::NewerSchema { .. }

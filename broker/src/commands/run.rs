@@ -14,9 +14,6 @@ pub(super) fn run(place: &Place, run: &Run) -> Result<Exit, Failure> {
     place.program.start_log(run.log_format)?;
     let config =
         Config::read(&place.folder.config()).map_err(|error| place.settings_failed(&error))?;
-    if place.folder.key().exists() && !place.has_books() {
-        return Err(place.books_missing());
-    }
     let runtime = threads(Threads::Cores)?;
     let ended = runtime.block_on(serve(place, run, config));
     // A start that was broken off may still be in the journal, which SQLite leaves whole.

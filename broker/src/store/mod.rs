@@ -1,6 +1,7 @@
 //! The journal on disk: SQLite in one file, written by one thread, read back at the start.
 //!
 //! ```text
+//! create, once for each broker: an empty journal
 //! open ─▶ lock, schema, recover (snapshot + tail, chain, ledger) ─▶ Store and Market
 //! append, append, … ─▶ commit ─▶ (only now is anything answered)
 //! ```
@@ -50,6 +51,12 @@ pub enum StoreError {
     InUse {
         /// The data folder.
         folder: PathBuf,
+    },
+    /// It is not there, or nothing is in it.
+    #[error("{path} is missing or empty, and with it everybody's money and leases")]
+    Missing {
+        /// Where it should be.
+        path: PathBuf,
     },
     /// The operating system refused.
     #[error("could not {what} {path}")]
@@ -122,6 +129,12 @@ fn doing(what: &'static str) -> impl FnOnce(rusqlite::Error) -> StoreError {
     move |source| StoreError::Sqlite { what, source }
 }
 
+/// Whether there is a journal in `folder` with anything in it.
+#[must_use]
+pub fn has_journal(folder: &Path) -> bool {
+    std::fs::metadata(folder.join(JOURNAL_FILE)).is_ok_and(|found| found.len() > 0)
+}
+
 /// The journal of one broker, open for writing.
 #[derive(Debug)]
 pub struct Store {
@@ -133,16 +146,39 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens the journal in `folder`, or makes one for `broker`, and recovers what it adds up to.
+    /// Opens the journal of `broker` in `folder` and recovers what it adds up to.
     ///
     /// # Errors
-    /// When another process has it, a newer program wrote it, it belongs to another key, or anything in it
-    /// is not as it was written.
+    /// When it is not there, another process has it, a newer program wrote it, it belongs to another key, or
+    /// anything in it is not as it was written.
     pub fn open(folder: &Path, broker: BrokerId) -> Result<(Self, Market), StoreError> {
-        schema::check_library()?;
         let lock = JournalLock::take(folder)?;
+        if !has_journal(folder) {
+            // A broker that began an empty one by itself would forget whose money it has.
+            return Err(StoreError::Missing {
+                path: folder.join(JOURNAL_FILE),
+            });
+        }
+        Self::locked(lock, folder, broker)
+    }
+
+    /// The same; where there is no journal it makes an empty one first.
+    ///
+    /// # Errors
+    /// As [`Self::open`], and when it cannot be made.
+    pub fn create(folder: &Path, broker: BrokerId) -> Result<(Self, Market), StoreError> {
+        let lock = JournalLock::take(folder)?;
+        lock::make_private(&folder.join(JOURNAL_FILE))?;
+        Self::locked(lock, folder, broker)
+    }
+
+    fn locked(
+        lock: JournalLock,
+        folder: &Path,
+        broker: BrokerId,
+    ) -> Result<(Self, Market), StoreError> {
+        schema::check_library()?;
         let path = folder.join(JOURNAL_FILE);
-        lock::make_private(&path)?;
         let mut connection = schema::connect(&path)?;
         schema::check_file(&connection)?;
         schema::migrate(&mut connection)?;

@@ -1,7 +1,7 @@
 //! Whatever is not as it was written is found before anything is answered.
 
 use super::script::{open, play};
-use crate::core::tests::world::{host_id, renter_id};
+use crate::core::tests::world::{broker_id, host_id, renter_id};
 use crate::store::{JOURNAL_FILE, SCHEMA_VERSION, Store, StoreError, check};
 use rusqlite::Connection;
 use std::path::Path;
@@ -148,4 +148,16 @@ fn a_check_beside_a_running_broker_finds_all_well() {
         .sum();
     assert_eq!(money, 15_000_000);
     assert!(market.available(renter_id(1)).0 == 5_000_000);
+}
+
+#[test]
+fn a_journal_that_is_lost_or_emptied_is_not_begun_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let opened = || Store::open(folder.path(), broker_id()).map(drop);
+    assert!(matches!(opened(), Err(StoreError::Missing { .. })));
+    assert!(!folder.path().join(JOURNAL_FILE).exists());
+    drop(play(folder.path()));
+    opened().unwrap();
+    std::fs::write(folder.path().join(JOURNAL_FILE), "").unwrap();
+    assert!(matches!(opened(), Err(StoreError::Missing { .. })));
 }

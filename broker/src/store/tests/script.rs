@@ -97,7 +97,7 @@ pub(super) fn play(folder: &Path) -> (Store, Market) {
 }
 
 pub(super) fn open(folder: &Path) -> Result<(Store, Market), StoreError> {
-    Store::open(folder, broker_id())
+    Store::create(folder, broker_id())
 }
 
 /// Handles a command on a desk and records what comes of it.

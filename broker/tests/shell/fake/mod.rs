@@ -7,6 +7,7 @@ use broker::clock::Clock;
 use broker::config::{Config, MetricsAddress};
 use broker::program::PROGRAM;
 use broker::server::{Options, Server};
+use broker::store::Store;
 use ed25519_dalek::SigningKey;
 use protocol::ids::{BrokerId, HostId, LeaseId, PublicKey, RenterId};
 use protocol::lease::{Goal, LeaseView};
@@ -38,7 +39,10 @@ impl Stand {
     pub(crate) async fn new(settings: &str) -> Self {
         let temporary = tempfile::tempdir().unwrap();
         let folder = Folder::new(&PROGRAM, temporary.path().join("broker"));
-        Identity::create(&folder.key()).unwrap();
+        let identity = Identity::create(&folder.key()).unwrap();
+        let broker = BrokerId::from(identity.public());
+        let (store, _) = Store::create(folder.path(), broker).unwrap();
+        store.close().unwrap();
         let text = format!("listen = [\"/ip4/127.0.0.1/tcp/0\"]\n{settings}\n");
         let mut config = Config::parse(&folder.config(), &text).unwrap();
         config.metrics = MetricsAddress::At("127.0.0.1:0".parse().unwrap());

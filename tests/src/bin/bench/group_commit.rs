@@ -37,7 +37,7 @@ impl Work {
     fn open(self, folder: &Path, broker: BrokerId) -> Outcome<Connection> {
         fs::create_dir(folder)?;
         if self == Self::Rows {
-            let (store, _) = Store::open(folder, broker)?;
+            let (store, _) = Store::create(folder, broker)?;
             store.close()?;
         }
         let connection = Connection::open(folder.join(JOURNAL_FILE))?;

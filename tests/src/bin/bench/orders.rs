@@ -96,7 +96,7 @@ impl Desk {
         fs::create_dir(folder)?;
         let key = market::key(b'k', 1);
         let broker = BrokerId::from(market::public(&key));
-        let (store, recovered) = Store::open(folder, broker)?;
+        let (store, recovered) = Store::create(folder, broker)?;
         let clock = Clock::system();
         let settings = MarketSettings {
             accept_within: ACCEPT_WITHIN,
