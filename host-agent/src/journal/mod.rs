@@ -182,7 +182,8 @@ pub fn peek(folder: &Path) -> Result<Option<Recovered>, JournalError> {
     connection
         .pragma_update(None, "query_only", true)
         .map_err(|source| failed(&path, "open it for reading", source))?;
-    if schema::version(&connection, &path)? == 0 {
+    // What an older program wrote is for this one's agent to bring up to date.
+    if schema::is_older(&connection, &path)? {
         return Ok(None);
     }
     read(&connection, &path).map(Some)

@@ -48,6 +48,12 @@ pub(super) fn version(connection: &Connection, path: &Path) -> Result<i64, Journ
         .map_err(|source| failed(path, "read its version", source))
 }
 
+/// Whether an older program wrote it last, or none.
+pub(super) fn is_older(connection: &Connection, path: &Path) -> Result<bool, JournalError> {
+    let known = i64::try_from(STEPS.len()).unwrap_or(i64::MAX);
+    Ok(version(connection, path)? < known)
+}
+
 /// Takes the steps that the file has not taken, all or none.
 pub(super) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), JournalError> {
     let found = version(connection, path)?;

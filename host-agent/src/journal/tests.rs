@@ -144,12 +144,33 @@ fn a_newer_file_is_left_alone_and_no_file_is_no_journal() {
             error,
             JournalError::TooNew {
                 found: 99,
-                known: 1,
+                known: 2,
                 ..
             }
         ),
         "{error}"
     );
+}
+
+#[test]
+fn leases_of_the_first_wire_are_given_up_and_their_epochs_are_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let world = World::new();
+    let (mut journal, _) = Journal::open(folder.path()).unwrap();
+    journal.commit(&[taken(&world, 1, 0)]).unwrap();
+    let sold = listing(&machine(&[]));
+    journal.set_listing(Some(&sold)).unwrap();
+    // As the first version wrote it: in an encoding that this one does not read.
+    let connection = &journal.connection;
+    connection
+        .execute("UPDATE lease SET record = x'01'", [])
+        .unwrap();
+    connection.pragma_update(None, "user_version", 1).unwrap();
+    drop(journal);
+    assert_eq!(peek(folder.path()).unwrap(), None);
+    let recovered = reopened(folder.path());
+    assert!(recovered.records.is_empty() && recovered.listing.is_none());
+    assert_eq!(recovered.epochs.len(), 1);
 }
 
 #[test]

@@ -6,6 +6,7 @@
 mod broker;
 mod world;
 
+mod leaving;
 mod lives;
 mod owner;
 mod restarts;

@@ -11,7 +11,7 @@ use protocol::bounded::Text;
 use protocol::lease::{RefusalReason, Want};
 use protocol::message::{self, HostReply, HostRequest, Rejection};
 use protocol::net::{Identity, Node, NodeConfig, parse_address};
-use protocol::units::Timestamp;
+use protocol::units::{PricePerHour, Timestamp};
 
 use crate::broker::{FakeBroker, key, wait, wanting};
 use crate::world::{Host, ask_agent, listing, matched, status};
@@ -80,6 +80,8 @@ async fn an_owner_lists_and_unlists_a_running_agent() {
         panic!("no offers")
     };
     assert_eq!(rows[0].price_usd_per_hour, "0.400000");
+    assert_eq!((rows[0].free, rows[0].sold_as.clone()), (1, vec![0]));
+    assert_eq!(status(&agent).await.offered, rows);
     let offer = broker.offer().await;
     assert_eq!(offer.prices.compute.0, 400_000);
     // An order of the old price is refused.
@@ -89,6 +91,51 @@ async fn an_owner_lists_and_unlists_a_running_agent() {
     broker.say(host.id, vec![stale.clone()]).await;
     let refusal = wait("a refusal", || broker.heard().refusals.first().cloned()).await;
     assert_eq!(refusal, (stale.lease, RefusalReason::OfferChanged));
+}
+
+#[tokio::test]
+async fn a_price_that_is_changed_under_a_lease_leaves_the_lease_alone() {
+    let broker = FakeBroker::start(1).await;
+    let host = Host::new(&[&broker], 2);
+    let agent = host.start().await;
+    let goal = broker.matched_with(host.id, &broker.offer().await, 0, 1);
+    broker.say(host.id, vec![goal.clone()]).await;
+    broker.running(goal.lease).await;
+    let mut dearer = listing(&["GPU-0".to_owned(), "GPU-1".to_owned()]);
+    dearer.prices.compute.0 = 400_000;
+    dearer.sales.floor = Some(PricePerHour(90_000));
+    ask_agent(&agent, AdminRequest::List(Box::new(dearer))).await;
+    let offer = wait("the new price", || {
+        let heard = broker.heard().offers;
+        heard
+            .last()?
+            .first()
+            .filter(|offer| offer.prices.compute.0 == 400_000)
+            .cloned()
+    })
+    .await;
+    let AdminReply::Leases(rows) = ask_agent(&agent, AdminRequest::Leases).await else {
+        panic!("no leases")
+    };
+    assert_eq!(rows[0].price_usd_per_hour, "0.350000");
+    assert_eq!(
+        (rows[0].kind.as_str(), rows[0].state.as_str()),
+        ("on-demand", "running")
+    );
+    // The other GPU is sold at the new price, beside it.
+    let next = broker.matched_with(host.id, &offer, 1, 2);
+    broker.say(host.id, vec![goal.clone(), next.clone()]).await;
+    broker.running(next.lease).await;
+    let AdminReply::Offers(rows) = ask_agent(&agent, AdminRequest::Offers).await else {
+        panic!("no offers")
+    };
+    assert_eq!(
+        (rows[0].free, rows[0].gpus, rows[0].held_by.len()),
+        (0, 2, 2)
+    );
+    assert_eq!(rows[0].floor_usd_per_hour.as_deref(), Some("0.090000"));
+    assert!(rows[0].taken_by.is_some());
+    assert_eq!(host.runtime.starts(goal.lease), 1);
 }
 
 #[tokio::test]
