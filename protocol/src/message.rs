@@ -6,6 +6,7 @@
 
 use crate::bounded::{List, Text};
 use crate::codec::{self, CodecError};
+use crate::cost::JobProfile;
 use crate::filter::{Elimination, Filter, SortKey};
 use crate::ids::{BrokerId, HostId, LeaseId};
 use crate::lease::{Goal, Grant, LeaseView, Phase, Progress, Refusal, Report};
@@ -126,6 +127,9 @@ pub struct Search {
     pub kind: ContractKind,
     /// How many offers to answer with at most.
     pub limit: u16,
+    /// What is to be done there: then offers are ordered by what that costs until it is done
+    /// ([`crate::cost::rank_key`]) before all else, and those where it cannot be done come last.
+    pub job: Option<JobProfile>,
 }
 
 /// Which leases.
@@ -221,6 +225,8 @@ pub struct FoundOffer {
     pub pushes_out: bool,
     /// How probable it is, in millionths, that a lease of 24 hours here is carried through.
     pub reliability: u32,
+    /// How often the host fails, in failures in 10⁹ hours; 0 when nothing is known of it.
+    pub hazard: u32,
 }
 
 /// Why a broker refuses.

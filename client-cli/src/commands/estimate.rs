@@ -11,7 +11,7 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::view::portion_in_words;
-use protocol::cost::{Interruption, JobCost, JobProfile, Site, Unfit, estimate, hazard_of};
+use protocol::cost::{Interruption, JobCost, JobProfile, Site, Sites, Unfit, estimate, hazard_of};
 use protocol::ids::OfferId;
 use protocol::terms::{ContractKind, Need};
 use protocol::units::{Bytes, MicroUsd, Timestamp};
@@ -136,10 +136,9 @@ pub(crate) fn of_candidate(
         notice: offer.limits.notice,
     });
     let site = Site {
-        machines: 1,
-        hazard: hazard_of(candidate.reliability),
+        hazard: hazard_of(candidate.hazard),
         interruption,
-        ..Site::of(job, offer, candidate.gpus, candidate.price, now)
+        ..Sites::of(job).at(offer, candidate.gpus, candidate.price, now)
     };
     Estimate {
         id: offer.id.to_string(),

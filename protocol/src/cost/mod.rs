@@ -30,7 +30,7 @@ pub use catalogue::{Card, card_of};
 pub use cluster::{Cluster, Step};
 pub use number::rounded;
 pub use profile::{Fraction, FractionError, JobProfile, Precision, RATES_MAX, Rate, Work};
-pub use site::{Interruption, Site, hazard_of};
+pub use site::{Interruption, Site, Sites, hazard_of};
 pub use sum::{estimate, rank_key};
 
 use crate::units::{Bytes, MicroUsd, Seconds};

@@ -8,6 +8,7 @@ use crate::filter::ModelName;
 use crate::offer::Offer;
 use crate::terms::Prices;
 use crate::units::{Bytes, PricePerHour, Seconds, Timestamp};
+use std::collections::BTreeMap;
 
 /// A portion of an offer, as far as a job's cost depends on it. Speeds are bytes a second.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -48,21 +49,37 @@ pub struct Site {
     pub disk_max: Option<Bytes>,
 }
 
-impl Site {
-    /// What `offer` itself says of `gpus` of its GPUs, each at `price` an hour, to somebody with this job:
-    /// prices, data sheet, the job's own rate for the model, and the bounds that hold `now`. What a broker
-    /// knows of the host, and how it may be interrupted, is added to it.
+/// Sites for one job: what its model makes a GPU good for is looked up once for each model, since names cost
+/// more to read than the sum.
+#[derive(Debug)]
+pub struct Sites<'a> {
+    job: &'a JobProfile,
+    models: BTreeMap<(&'a str, Bytes), (Option<Card>, Option<f64>)>,
+}
+
+impl<'a> Sites<'a> {
+    /// For this job.
     #[must_use]
-    pub fn of(
-        job: &JobProfile,
-        offer: &Offer,
-        gpus: u16,
-        price: PricePerHour,
-        now: Timestamp,
-    ) -> Self {
+    pub const fn of(job: &'a JobProfile) -> Self {
+        Self {
+            job,
+            models: BTreeMap::new(),
+        }
+    }
+
+    /// What `offer` itself says of `gpus` of its GPUs, each at `price` an hour: prices, data sheet, the job's
+    /// own rate for the model, and the bounds that hold `now`. What a broker knows of the host, and how a
+    /// lease there may be interrupted, is added to it.
+    pub fn at(&mut self, offer: &'a Offer, gpus: u16, price: PricePerHour, now: Timestamp) -> Site {
         let first = offer.share.gpus.first();
-        let model = first.map_or_else(ModelName::none, |gpu| {
-            ModelName::reported(&gpu.model, gpu.vram)
+        let (name, vram) = first.map_or(("", Bytes(0)), |gpu| (&gpu.model, gpu.vram));
+        let (card, rate) = *self.models.entry((name, vram)).or_insert_with(|| {
+            let model = if name.is_empty() {
+                ModelName::none()
+            } else {
+                ModelName::reported(name, vram)
+            };
+            (card_of(&model), self.job.rate_on(&model))
         });
         let promised = offer.limits.until.map(|until| until.since(now).seconds());
         let asked = Prices {
@@ -70,14 +87,15 @@ impl Site {
             ..offer.prices
         };
         let (.., disk_max) = offer.proportion(gpus);
-        Self {
+        Site {
             prices: asked.of_gpus(gpus),
             gpus,
-            card: card_of(&model),
-            rate: job.rate_on(&model),
+            machines: 1,
+            card,
+            rate,
             duration_max: offer.limits.duration_max.into_iter().chain(promised).min(),
             disk_max: Some(disk_max),
-            ..Self::default()
+            ..Site::default()
         }
     }
 }
@@ -91,11 +109,9 @@ pub struct Interruption {
     pub notice: Seconds,
 }
 
-/// Failures an hour of a host that carries a lease of 24 hours through with this probability, in millionths:
-/// the hazard `1/(36 + E)` of a host without faults whose score that is, `(1 − s) / (24 s)`. For one with
-/// faults it differs by a few hundredths from `(1 + F)/(36 + E)`, which only its evidence gives.
+/// Failures an hour as they cross the wire: failures in 10⁹ hours; absent when it is 0, which no host is known
+/// to have.
 #[must_use]
-pub fn hazard_of(reliability: u32) -> Option<f64> {
-    let score = f64::from(reliability.min(1_000_000)) / 1e6;
-    (score > 0.0).then(|| (1.0 - score) / (24.0 * score))
+pub fn hazard_of(failures_per_billion_hours: u32) -> Option<f64> {
+    (failures_per_billion_hours > 0).then(|| f64::from(failures_per_billion_hours) / 1e9)
 }

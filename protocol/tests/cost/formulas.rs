@@ -202,12 +202,10 @@ fn dollars(machines: u16, step: f64) -> f64 {
 }
 
 #[test]
-fn a_score_of_a_day_says_how_often_a_host_fails() {
-    // New: 36/60. A hundred hours without a fault: 136/160. Ninety days: E = 1558.11.
-    let hours = |millionths| 1.0 / hazard_of(millionths).unwrap();
-    same(hours(600_000), 36.0, 3);
-    same(hours(850_000), 136.0, 3);
-    same(hours(985_168), 1594.0, 0);
-    assert_eq!(hazard_of(1_000_000), Some(0.0));
+fn a_hazard_is_sent_in_failures_in_a_billion_hours() {
+    // New: one in 36 h. Ninety clean days: one in 36 + 1558.11 h.
+    let hours = |sent| 1.0 / hazard_of(sent).unwrap();
+    same(hours(27_777_778), 36.0, 6);
+    same(hours(627_309), 1594.11, 2);
     assert_eq!(hazard_of(0), None);
 }

@@ -2,7 +2,7 @@
 
 use super::sample::{cpu_offer, gpu_offer, list, pair_offer, text};
 use super::{job, mb, operations, pieces};
-use protocol::cost::{Interruption, JobProfile, Rate, Site, Unfit, Work, estimate, hazard_of};
+use protocol::cost::{Interruption, JobProfile, Rate, Site, Sites, Unfit, Work, estimate};
 use protocol::units::{Bytes, MicroUsd, PricePerHour, Seconds, Timestamp};
 use std::num::NonZeroU64;
 
@@ -17,8 +17,8 @@ fn both_gpus_of_a_pair_cost_twice_and_do_twice() {
     };
     let offer = pair_offer();
     let site = |gpus| Site {
-        hazard: hazard_of(1_000_000),
-        ..Site::of(&job, &offer, gpus, offer.prices.compute, NOW)
+        hazard: Some(0.0),
+        ..Sites::of(&job).at(&offer, gpus, offer.prices.compute, NOW)
     };
     let (one, two) = (site(1), site(2));
     assert_eq!(one.prices.compute, PricePerHour(318_000));
@@ -44,7 +44,7 @@ fn the_price_is_that_of_the_contract_and_not_the_ask() {
             per_hour: None,
             notice: offer.limits.notice,
         }),
-        ..Site::of(&job, &offer, 1, PricePerHour(100_000), NOW)
+        ..Sites::of(&job).at(&offer, 1, PricePerHour(100_000), NOW)
     };
     // 20 s of start: floor(100 000 × 20 / 3600), and 10 GB for as long: floor(10 × 100 000 × 20 / 2 592 000).
     let costs = estimate(&job, &bid).unwrap().costs;
@@ -54,14 +54,20 @@ fn the_price_is_that_of_the_contract_and_not_the_ask() {
 #[test]
 fn a_lease_ends_with_its_longest_time_or_the_promise_of_its_host() {
     let (job, offer) = (job(pieces(1)), gpu_offer());
-    let longest = |now| Site::of(&job, &offer, 1, PricePerHour(1), now).duration_max;
+    let longest = |now| {
+        Sites::of(&job)
+            .at(&offer, 1, PricePerHour(1), now)
+            .duration_max
+    };
     assert_eq!(longest(NOW), Some(Seconds(604_800)));
     let hour_before = Timestamp(1_798_761_600_000 - 3_600_000);
     assert_eq!(longest(hour_before), Some(Seconds(3600)));
     assert_eq!(longest(Timestamp(u64::MAX)), Some(Seconds(0)));
     let cpu = cpu_offer();
     assert_eq!(
-        Site::of(&job, &cpu, 0, PricePerHour(1), NOW).duration_max,
+        Sites::of(&job)
+            .at(&cpu, 0, PricePerHour(1), NOW)
+            .duration_max,
         None
     );
 }
@@ -81,7 +87,7 @@ fn a_machine_without_a_gpu_is_as_fast_as_the_job_says() {
         disk: Bytes(1),
         ..JobProfile::default()
     };
-    let site = |job: &JobProfile| Site::of(job, &offer, 0, offer.prices.compute, NOW);
+    let site = |job: &JobProfile| Sites::of(job).at(&offer, 0, offer.prices.compute, NOW);
     let found = estimate(&rated, &site(&rated)).unwrap();
     assert!((found.times.work - 40.0).abs() < 1e-9);
     let computing = JobProfile {
@@ -108,6 +114,6 @@ fn a_rate_is_of_the_model_that_it_names_in_any_form() {
         ..JobProfile::default()
     };
     let offer = gpu_offer();
-    let site = Site::of(&job, &offer, 1, PricePerHour(1), NOW);
+    let site = Sites::of(&job).at(&offer, 1, PricePerHour(1), NOW);
     assert_eq!(site.rate, Some(54.34));
 }

@@ -188,6 +188,7 @@ fn parts_of_messages() {
         .parts("Value", &states::values())
         .parts("Test", &states::tests())
         .parts("Direction", &states::directions())
+        .parts("Precision", &states::precisions())
         .parts("Field", &states::search_fields())
         .check("parts.hex");
 }

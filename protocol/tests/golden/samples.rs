@@ -6,6 +6,7 @@
 use crate::sample::{
     BROKER, cpu_offer, gpu_offer, host, host_key, list, pair_offer, rtx_4090, text,
 };
+use protocol::cost::{Fraction, JobProfile, Precision, Rate, Work};
 use protocol::filter::{Elimination, parse_sort};
 use protocol::ids::{BootId, Digest, LeaseId, MessageId, OfferId, OrderId, PublicKey, RenterId};
 use protocol::job::{Job, PinnedImage, Variable};
@@ -25,6 +26,7 @@ use protocol::units::{
 use protocol::usage::{
     AccountStatement, Amounts, Balance, Earnings, Receipt, StatementLine, Term, Usage,
 };
+use std::num::{NonZeroU16, NonZeroU64};
 
 pub(crate) const LEASE: LeaseId = LeaseId::from_bytes([0x1e; 16]);
 pub(crate) const AUDIENCE: PublicKey = PublicKey::from_bytes([0xaa; 32]);
@@ -278,6 +280,32 @@ pub(crate) fn search() -> Search {
         },
         kind: ContractKind::Interruptible,
         limit: 20,
+        job: Some(job_profile()),
+    }
+}
+
+pub(crate) fn job_profile() -> JobProfile {
+    JobProfile {
+        work: Work {
+            gigaflops: NonZeroU64::new(2_400_000_000),
+            precision: Precision::Quarter,
+            memory_megabytes: NonZeroU64::new(16_000),
+            units: NonZeroU64::new(1_000_000),
+            rates: list(vec![Rate {
+                gpu: text("RTX 4090"),
+                milliunits_per_second: NonZeroU64::MIN,
+            }]),
+        },
+        gpus_max: NonZeroU16::new(2),
+        scaling: Fraction::new(9000).ok(),
+        compute_efficiency: Fraction::new(4500).ok(),
+        memory_efficiency: None,
+        image: Bytes(1),
+        data: Bytes(2),
+        load: Bytes(3),
+        checkpoint: Some(Bytes(4)),
+        upload: Bytes(5),
+        disk: Bytes::from_gb(60),
     }
 }
 
@@ -316,6 +344,7 @@ pub(crate) fn found() -> Found {
             price: PricePerHour(151_500),
             pushes_out: true,
             reliability: 600_000,
+            hazard: 27_777_778,
         }]),
         matching: 1,
         of: 2,
@@ -331,6 +360,7 @@ pub(crate) fn found() -> Found {
             price: PricePerHour(20_000),
             pushes_out: false,
             reliability: 985_170,
+            hazard: 627_309,
         }),
         rented: 7,
     }

@@ -3,6 +3,7 @@
 use crate::sample::{list, text};
 use crate::samples::{OFFER, digest, search};
 use crate::{Samples, samples};
+use protocol::cost::Precision;
 use protocol::filter::{Comparison, Direction, Field, Test, Value, fields};
 use protocol::lease::{
     ContainerState, EndCause, PauseCause, Phase, Problem, ProblemKind, RefusalReason, Stage,
@@ -228,6 +229,14 @@ pub(crate) fn directions() -> Samples<Direction> {
     samples!(Direction {
         Ascending => Direction::Ascending,
         Descending => Direction::Descending,
+    })
+}
+
+pub(crate) fn precisions() -> Samples<Precision> {
+    samples!(Precision {
+        Half => Precision::Half,
+        Quarter => Precision::Quarter,
+        Single => Precision::Single,
     })
 }
 

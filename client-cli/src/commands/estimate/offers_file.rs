@@ -4,7 +4,7 @@
 
 use crate::failure::{Code, Failure};
 use crate::files::text_of;
-use protocol::cost::{Interruption, JobProfile, Site, card_of, hazard_of, rounded};
+use protocol::cost::{Interruption, JobProfile, Site, card_of};
 use protocol::filter::ModelName;
 use protocol::terms::{ContractKind, Need, Prices};
 use protocol::units::{Bytes, MicroUsd, PricePerGb, PricePerGbMonth, PricePerHour, Seconds};
@@ -59,7 +59,6 @@ struct Item {
     max_seconds: Option<u64>,
     kind: Option<String>,
     notice_seconds: Option<u64>,
-    reliability: Option<Measure>,
     failures_per_hour: Option<Measure>,
     interruptions_per_hour: Option<Measure>,
     boot_seconds: Option<Measure>,
@@ -149,7 +148,7 @@ impl Item {
             disk: measured(self.disk_bytes_per_second),
             unpack: measured(self.unpack_bytes_per_second),
             has_image: self.has_image,
-            hazard: measured(self.failures_per_hour).or_else(|| self.hazard()),
+            hazard: measured(self.failures_per_hour),
             interruption: is_interruptible.then(|| Interruption {
                 per_hour: measured(self.interruptions_per_hour),
                 notice: self.notice_seconds.map_or(NOTICE_DEFAULT, Seconds),
@@ -180,12 +179,6 @@ impl Item {
             Some(compute) => Prices { compute, ..ask },
             None => ask.of_gpus(gpus),
         }
-    }
-
-    fn hazard(&self) -> Option<f64> {
-        let Measure(score) = self.reliability?;
-        let millionths = rounded(score * 1e6).0;
-        hazard_of(u32::try_from(millionths).ok()?)
     }
 }
 

@@ -125,6 +125,7 @@ async fn best(context: &Context, arguments: &RentArgs, claim: &Claim) -> Result<
         need: Need::disk(asked.disk()),
         kind: claim.searched(),
         limit: CANDIDATES,
+        job: None,
     };
     let finding = search::find(context.session().await?, &search).await?;
     if claim.waits() {

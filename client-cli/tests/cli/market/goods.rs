@@ -104,6 +104,7 @@ pub(super) fn portion() -> FoundOffer {
         price: prices().compute,
         pushes_out: false,
         reliability: 998_680,
+        hazard: 55_000,
     }
 }
 

@@ -62,6 +62,7 @@ pub(crate) fn measure_broker() -> Outcome<Vec<Row>> {
         sort: List::new(Vec::new())?,
         disk: Bytes(10_000_000_000),
         limit: 20,
+        job: None,
     });
     let reply = scene.ask(&asker.0, &search)?;
     let BrokerReply::Found(found) = &reply else {
