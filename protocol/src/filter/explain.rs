@@ -2,19 +2,18 @@
 //! offer that comes nearest.
 
 use super::evaluate::Failed;
-use super::facts::Facts;
+use super::facts::{Facts, Rank};
 use super::{Elimination, TERMS_MAX};
 use crate::bounded::List;
 use crate::ids::OfferId;
 use crate::terms::Need;
-use crate::units::{MicroUsd, Timestamp};
 
 /// Collects what each offer fails, one pass over any number of offers.
 #[derive(Debug, Clone)]
 pub struct Explanation {
     need: Need,
     eliminations: Vec<Elimination>,
-    nearest: Option<(u32, (MicroUsd, Timestamp, OfferId, u16))>,
+    nearest: Option<(u32, Rank)>,
 }
 
 impl Explanation {
@@ -66,6 +65,6 @@ impl Explanation {
     /// The offer and the number of its GPUs that fail the fewest terms; of several, the first by rank.
     #[must_use]
     pub fn nearest(&self) -> Option<(OfferId, u16)> {
-        self.nearest.map(|(_, (_, _, id, gpus))| (id, gpus))
+        self.nearest.map(|(_, (.., id, gpus))| (id, gpus))
     }
 }

@@ -8,8 +8,10 @@ use super::value::{architecture, leading_version};
 use crate::ids::{HostId, OfferId};
 use crate::machine::{ContainerNetwork, Gpu, Machine};
 use crate::offer::Offer;
+use crate::reliability::Score;
 use crate::terms::{Need, Prices};
 use crate::units::{Bytes, MicroUsd, Timestamp};
+use std::cmp::Reverse;
 
 /// What an offer has in every field, worked out once.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,6 +40,9 @@ pub struct Facts {
     os: String,
     runtime: String,
 }
+
+/// Price, reliability, age, id, size: what offers are ranked by.
+pub type Rank = (MicroUsd, Reverse<u32>, Timestamp, OfferId, u16);
 
 /// What an offer has in one field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -142,10 +147,41 @@ impl Facts {
         self.prices.all_in_hour(need)
     }
 
-    /// What offers are ranked by where nothing else is asked: price, then age, then id, then size.
+    /// The facts of an offer whose host has that reliability, in millionths; that of an unknown host unless
+    /// it is said.
     #[must_use]
-    pub fn rank(&self, need: Need) -> (MicroUsd, Timestamp, OfferId, u16) {
-        (self.price(need), self.listed_at, self.id, self.gpus)
+    pub fn with_reliability(mut self, millionths: u32) -> Self {
+        self.set_reliability(millionths);
+        self
+    }
+
+    /// Says what the reliability of its host is now, in millionths.
+    pub fn set_reliability(&mut self, millionths: u32) {
+        if let Some(place) = self.numbers.get_mut(Field::Reliability as usize) {
+            *place = Some(millionths.into());
+        }
+    }
+
+    /// The reliability of its host, in millionths.
+    #[must_use]
+    pub fn reliability(&self) -> u32 {
+        let number = self.numbers.get(Field::Reliability as usize);
+        let number = number.copied().flatten().unwrap_or(0);
+        u32::try_from(number).unwrap_or(0)
+    }
+
+    /// What offers are ranked by where nothing else is asked: price, then reliability, then age, then id, then
+    /// size.
+    #[must_use]
+    pub fn rank(&self, need: Need) -> Rank {
+        let reliability = Reverse(self.reliability());
+        (
+            self.price(need),
+            reliability,
+            self.listed_at,
+            self.id,
+            self.gpus,
+        )
     }
 
     /// What the offer has in one field, priced with `need`.
@@ -194,7 +230,8 @@ impl Facts {
             | Field::DiscountMax
             | Field::DurationMin
             | Field::EndDate
-            | Field::Notice => self
+            | Field::Notice
+            | Field::Reliability => self
                 .numbers
                 .get(field as usize)
                 .copied()
@@ -262,6 +299,7 @@ fn numbers(offer: &Offer, gpus: u16) -> Vec<Option<i64>> {
             size(Bytes(limits.until.map_or(u64::MAX, |until| until.0 / 1000))),
         ),
         (Field::Notice, size(Bytes(limits.notice.0))),
+        (Field::Reliability, Some(Score::unknown().ppm.into())),
     ];
     let mut numbers = vec![None; super::fields().len()];
     for (field, value) in values {

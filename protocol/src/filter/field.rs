@@ -57,6 +57,7 @@ pub enum Field {
     DurationMin,
     EndDate,
     Notice,
+    Reliability,
 }
 
 /// What kind of values a field has.

@@ -27,7 +27,7 @@ const NETWORKS: Kind = Kind::Choice(&["none", "bridge"]);
 const ARCHITECTURES: Kind = Kind::Choice(&["amd64", "arm64", "other"]);
 
 #[rustfmt::skip]
-pub(super) static FIELDS: [FieldInfo; 43] = [
+pub(super) static FIELDS: [FieldInfo; 44] = [
     entry(Field::GpuName, ("gpu_name", &["gpu"]), Kind::Model, ("name", "model of the GPUs, like RTX_4090; none on a CPU machine")),
     entry(Field::NumGpus, ("num_gpus", &["gpus"]), COUNT, ("GPUs", "GPUs of the offer")),
     entry(Field::GpuRam, ("gpu_ram", &["vram"]), SOLD, ("GB as sold", "memory of each GPU, 24 for a card sold with 24 GB")),
@@ -71,6 +71,7 @@ pub(super) static FIELDS: [FieldInfo; 43] = [
     entry(Field::DurationMin, ("duration_min", &["min_duration"]), Kind::Number(Unit::Days), ("days", "shortest lease that the host takes")),
     entry(Field::EndDate, ("end_date", &["until"]), Kind::Number(Unit::Seconds), ("seconds since 1970", "until when the host promises to be there")),
     entry(Field::Notice, ("notice", &["grace"]), Kind::Number(Unit::Seconds), ("seconds", "notice that an interruptible lease gets before it is stopped")),
+    entry(Field::Reliability, ("reliability", &["rel", "reliability2", "expected_reliability"]), Kind::Number(Unit::Ratio), ("0 to 1", "how likely a lease here is to run in time and for a day, by the host's record; 0.48 of a new host")),
 ];
 
 const fn not_known(
@@ -90,8 +91,7 @@ const UNSCORED: &str = "nobody measures performance yet";
 const UNTRACKED: &str = "brokers do not compute it yet";
 
 #[rustfmt::skip]
-pub(super) static NOT_KNOWN: [NotKnown; 26] = [
-    not_known(&["reliability", "reliability2", "rel", "expected_reliability"], UNTRACKED, None),
+pub(super) static NOT_KNOWN: [NotKnown; 25] = [
     not_known(&["score"], UNTRACKED, Some("price")),
     not_known(&["verified", "verification"], "no broker verifies hosts yet", None),
     not_known(&["datacenter", "hosting_type"], "no broker verifies hosts yet", None),

@@ -246,3 +246,32 @@ proptest! {
         prop_assert_eq!(holds("<="), !holds(">"));
     }
 }
+
+#[test]
+fn reliability_is_a_part_of_one_and_that_of_an_unknown_host_until_it_is_said() {
+    let new = Facts::of(host(), &gpu_offer(), 1);
+    // .8 · .6
+    assert_eq!(new.reliability(), 480_000);
+    let matches = |facts: &Facts, text: &str| parse(text).prepare(NO_DISK).matches(facts);
+    assert!(matches(&new, "reliability=0.48") && !matches(&new, "rel>0.48"));
+    let known = new.with_reliability(990_001);
+    assert!(matches(&known, "reliability>0.99") && matches(&known, "reliability>99%"));
+    assert!(!matches(&known, "reliability2>=0.990002"));
+}
+
+#[test]
+fn of_offers_at_one_price_the_more_reliable_stands_first_however_old_they_are() {
+    let need = NO_DISK;
+    let older = Facts::of(host(), &gpu_offer(), 1);
+    let mut late = gpu_offer();
+    late.listed_at.0 += 1;
+    let newer = Facts::of(host(), &late, 1);
+    assert!(compare(&[], need, &older, &newer).is_lt());
+    let newer = newer.with_reliability(480_001);
+    assert!(compare(&[], need, &newer, &older).is_lt());
+    // Price comes first.
+    let mut dear = late;
+    dear.prices.compute.0 += 1_000;
+    let dear = Facts::of(host(), &dear, 1).with_reliability(999_999);
+    assert!(compare(&[], need, &older, &dear).is_lt());
+}

@@ -106,7 +106,7 @@ fn numbers_are_exact_and_show_in_the_field_s_unit() {
 const ERRORS: &[(&str, usize, &str)] = &[
     ("gpu=h100 dph_totl<10", 10, "unknown field 'dph_totl'"),
     ("colour red", 1, "unknown field 'colour'"),
-    ("gpu=h100 reliability>0.99", 10, "'reliability' cannot be searched by: brokers do not compute it yet"),
+    ("gpu=h100 score>0.99", 10, "'score' cannot be searched by: brokers do not compute it yet"),
     ("num_gpus", 9, "'num_gpus' needs an operator and a value, like num_gpus=…"),
     ("num_gpus ~ 3", 10, "unknown operator '~': there are < <= = != >= > in notin"),
     ("num_gpus like 3", 10, "unknown operator 'like': there are < <= = != >= > in notin"),
