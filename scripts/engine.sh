@@ -30,9 +30,13 @@ as_root() {
     fi
 }
 
-# need_machine: installs the Debian packages that are missing, and cargo's place in PATH.
+# need_machine PACKAGE…: installs the Debian packages that are missing, these and what every script
+# needs; and puts cargo's place in PATH.
 need_machine() {
-    local missing=()
+    local package missing=()
+    for package in "$@"; do
+        is_installed "$package" || missing+=("$package")
+    done
     [ -d "$HOME/.cargo/bin" ] && PATH=$PATH:$HOME/.cargo/bin
     PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
     export PATH

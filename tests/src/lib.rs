@@ -8,6 +8,7 @@
     reason = "a stage that cannot be set fails the test that asked for it"
 )]
 
+pub mod liar;
 pub mod market;
 pub mod programs;
 pub mod proxy;

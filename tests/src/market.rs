@@ -2,6 +2,7 @@
 //! everything has come to rest.
 
 use crate::programs::{registry, wait_for};
+use crate::proxy::Proxy;
 use crate::renter::{Renter, containers_of_lease, micro_usd};
 use crate::stage::{Broker, Host, Stage};
 use std::process::{Child, Stdio};
@@ -9,9 +10,6 @@ use std::time::Duration;
 
 /// How long a market may take to come to rest after a fault.
 const REST: Duration = Duration::from_secs(60);
-/// What the renter has at first, µ$.
-const DEPOSIT: i64 = 1_000_000_000;
-
 /// One broker, one host, one renter.
 #[derive(Debug)]
 pub struct Market {
@@ -19,34 +17,60 @@ pub struct Market {
     pub broker: Broker,
     /// The host.
     pub host: Host,
-    /// The renter, with a thousand dollars.
+    /// The renter.
     pub renter: Renter,
+    /// What the renter has at first, µ$.
+    pub deposit: i64,
     /// Where they are; dropped last.
     pub stage: Stage,
 }
 
 impl Market {
-    /// A market with these lines in its `broker.toml`, once the host's offer is shown.
+    /// A market with these lines in its `broker.toml`, a host at $0.36 an hour and a renter with a thousand
+    /// dollars, once the host's offer is shown.
     #[track_caller]
     #[must_use]
     pub fn on(stage: Stage, settings: &[(&str, &str)]) -> Self {
-        let broker = stage.broker("broker", settings);
-        let address = broker.address.clone();
-        Self::reached(stage, broker, &address)
+        Self::listed(stage, settings, &["--price", "0.36"], 1000)
     }
 
-    /// The same with a host that reaches the broker at `address`.
+    /// The same with the host listed so, and a renter with so many dollars.
     #[track_caller]
     #[must_use]
-    pub fn reached(stage: Stage, broker: Broker, address: &str) -> Self {
-        let host = stage.host("host", &[address], &["--price", "0.36"]);
+    pub fn listed(stage: Stage, settings: &[(&str, &str)], listing: &[&str], dollars: u32) -> Self {
+        let broker = stage.broker("broker", settings);
+        let address = broker.address.clone();
+        Self::reached(stage, broker, &address, listing, dollars)
+    }
+
+    /// The same with a host that reaches its broker through a line that can be cut.
+    #[track_caller]
+    #[must_use]
+    pub fn on_a_line(settings: &[(&str, &str)], listing: &[&str]) -> (Self, Proxy) {
+        let stage = Stage::new();
+        let broker = stage.broker("broker", settings);
+        let proxy = Proxy::to(broker.socket());
+        let address = broker.address_through(proxy.address());
+        (Self::reached(stage, broker, &address, listing, 1000), proxy)
+    }
+
+    #[track_caller]
+    fn reached(
+        stage: Stage,
+        broker: Broker,
+        address: &str,
+        listing: &[&str],
+        dollars: u32,
+    ) -> Self {
+        let host = stage.host("host", &[address], listing);
         let renter = stage.renter("renter", &[&broker.address]);
-        broker.deposit(&renter, "1000");
+        broker.deposit(&renter, &dollars.to_string());
         renter.wait_for_offers(1);
         Self {
             broker,
             host,
             renter,
+            deposit: i64::from(dollars) * 1_000_000,
             stage,
         }
     }
@@ -123,7 +147,11 @@ impl Market {
                 containers_of_lease(id).is_empty().then_some(())
             });
         }
-        assert_eq!(self.renter.balance(), (DEPOSIT - charged, 0), "{stage}");
+        assert_eq!(
+            self.renter.balance(),
+            (self.deposit - charged, 0),
+            "{stage}"
+        );
         self.broker.check_ledger();
     }
 

@@ -34,6 +34,28 @@ pub fn registry() -> String {
     std::env::var("FEIRA_TEST_REGISTRY").unwrap_or_else(|_| "127.0.0.1:5000".to_owned())
 }
 
+/// Makes the program that `command` starts see a clock that is this many seconds ahead, or behind where it is less
+/// than nothing. The time that passes is the same.
+///
+/// # Panics
+/// When Debian's libfaketime is not installed.
+pub fn set_clock_ahead(command: &mut Command, seconds: i64) {
+    if seconds == 0 {
+        return;
+    }
+    let folders = std::fs::read_dir("/usr/lib").expect("/usr/lib").flatten();
+    let library = folders
+        .map(|folder| folder.path().join("faketime/libfaketimeMT.so.1"))
+        .find(|library| library.exists());
+    command
+        .env(
+            "LD_PRELOAD",
+            library.expect("libfaketime: apt install libfaketime"),
+        )
+        .env("FAKETIME", format!("{seconds:+}s"))
+        .env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
+}
+
 /// What a program said and how it ended.
 #[derive(Debug, Clone)]
 pub struct Said {

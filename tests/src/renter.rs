@@ -1,6 +1,6 @@
 //! A renter as a person at a command line: its own folders, and the commands that suites type most.
 
-use crate::programs::{self, Said, program, run_within, wait_for};
+use crate::programs::{self, Said, program, run_within, set_clock_ahead, wait_for};
 use crate::stage::{COMMAND, READY};
 use std::path::PathBuf;
 use std::process::Command;
@@ -12,6 +12,8 @@ pub struct Renter {
     pub(crate) home: PathBuf,
     /// Its id, `r-…`.
     pub id: String,
+    /// Seconds that its clock is ahead.
+    pub clock_ahead_s: i64,
 }
 
 impl Renter {
@@ -28,6 +30,7 @@ impl Renter {
         ] {
             command.env(name, self.home.join(folder));
         }
+        set_clock_ahead(&mut command, self.clock_ahead_s);
         command
     }
 
@@ -43,26 +46,43 @@ impl Renter {
     /// When that takes too long.
     #[track_caller]
     pub fn wait_for_offers(&self, count: usize) {
-        // A host that lost its broker waits between its tries to reach it again.
-        wait_for(&format!("{count} offers"), READY * 3, || {
+        wait_for(&format!("{count} offers"), READY, || {
             let said = self.feira(&["search", "--json"]);
             let found = (said.code == 0).then(|| said.json()["items"].as_array().map(Vec::len));
             (found.flatten()? == count).then_some(())
         });
     }
 
-    /// Rents the cheapest offer for the demo image with this command, and waits until it runs.
+    /// Rents the cheapest offer for the demo image unless `more` names another, and waits until it runs.
     #[track_caller]
     pub fn rent(&self, name: &str, more: &[&str]) -> Said {
         let image = format!("{}/feira-demo:1", programs::registry());
-        let mut arguments = vec!["rent", "--name", name, "--image", &image, "--yes", "--json"];
-        for (flag, value) in [("--max-price", "5"), ("--budget", "5")] {
+        let mut arguments = vec!["rent", "--name", name, "--yes", "--json"];
+        for (flag, value) in [
+            ("--image", image.as_str()),
+            ("--max-price", "5"),
+            ("--budget", "5"),
+        ] {
             if !more.contains(&flag) {
                 arguments.extend_from_slice(&[flag, value]);
             }
         }
         arguments.extend_from_slice(more);
         self.feira(&arguments)
+    }
+
+    /// What an image's name stands for now, by its digest.
+    ///
+    /// # Panics
+    /// When its registry does not say.
+    #[track_caller]
+    #[must_use]
+    pub fn by_digest(&self, image: &str) -> String {
+        let preview = ["--max-price", "5", "--budget", "5", "--dry-run", "--json"];
+        let rent = [&["rent", "num_gpus=0", "--image", image][..], &preview].concat();
+        let shown = self.feira(&rent).ok().out;
+        let digest = shown.split('"').find(|part| part.contains("@sha256:"));
+        digest.expect("an image by digest").to_owned()
     }
 
     /// Its money with its only broker: free to spend, and held, in µ$.

@@ -1,6 +1,8 @@
 //! A broker, hosts and renters as real processes under one temporary folder, ready within seconds.
 
-use crate::programs::{Said, program, run_within, signal, wait_for, wait_for_lines};
+use crate::programs::{
+    Said, program, run_within, set_clock_ahead, signal, wait_for, wait_for_lines,
+};
 use crate::renter::Renter;
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
@@ -70,6 +72,8 @@ pub struct Broker {
     log: PathBuf,
     /// The process; none while it is down.
     pub running: Option<Running>,
+    /// Seconds that its clock is ahead, from the next start.
+    pub clock_ahead_s: i64,
     /// Its TCP address with its key, as hosts and renters are given it.
     pub address: String,
 }
@@ -83,6 +87,8 @@ pub struct Host {
     log: PathBuf,
     /// The process; none while it is down.
     pub running: Option<Running>,
+    /// Seconds that its clock is ahead, from the next start.
+    pub clock_ahead_s: i64,
 }
 
 /// A port that was free a moment ago.
@@ -148,6 +154,7 @@ impl Stage {
             ready,
             log,
             running: None,
+            clock_ahead_s: 0,
             address: String::new(),
         };
         broker.start();
@@ -177,6 +184,7 @@ impl Stage {
             docker: self.docker.clone(),
             log,
             running: None,
+            clock_ahead_s: 0,
         };
         let mut arguments = vec!["init"];
         for broker in brokers {
@@ -193,6 +201,7 @@ impl Stage {
         let mut renter = Renter {
             home: self.folder().join(name),
             id: String::new(),
+            clock_ahead_s: 0,
         };
         let mut arguments = vec!["init", "--yes", "--json"];
         for broker in brokers {
@@ -225,6 +234,7 @@ impl Broker {
             .arg(&self.data)
             .arg("--ready-file")
             .arg(&self.ready);
+        set_clock_ahead(&mut command, self.clock_ahead_s);
         self.running = Some(spawn(&mut command, &self.log));
         let lines = wait_for_lines(&self.ready, READY);
         let tcp = lines
@@ -258,6 +268,7 @@ impl Broker {
     pub fn command(&self, arguments: &[&str]) -> Said {
         let mut command = Command::new(program("feira-broker"));
         command.args(arguments).arg("--data").arg(&self.data);
+        set_clock_ahead(&mut command, self.clock_ahead_s);
         run_within(&mut command, COMMAND)
     }
 
@@ -309,6 +320,7 @@ impl Host {
         if let Some(socket) = &self.docker {
             command.env("DOCKER_HOST", format!("unix://{}", socket.display()));
         }
+        set_clock_ahead(&mut command, self.clock_ahead_s);
         command
     }
 

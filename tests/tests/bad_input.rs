@@ -3,74 +3,54 @@
 
 #![cfg(test)]
 
+use feira_tests::liar::Liar;
+use feira_tests::market::Market;
 use feira_tests::programs::{program, registry, run_within};
-use feira_tests::renter::Renter;
-use feira_tests::stage::{Broker, Host, Stage};
+use feira_tests::stage::Stage;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 use std::time::Duration;
 
 const COMMAND: Duration = Duration::from_secs(60);
-
-struct Market {
-    broker: Broker,
-    _host: Host,
-    renter: Renter,
-    stage: Stage,
-}
+/// A user in no group that may use Docker.
+const NOBODY: u32 = 65_534;
 
 fn market() -> Market {
-    let stage = Stage::new();
-    let broker = stage.broker("broker", &[]);
-    let host = stage.host(
-        "host",
-        &[&broker.address],
-        &["--price", "0.36", "--disk-max", "20"],
-    );
-    let renter = stage.renter("renter", &[&broker.address]);
-    broker.deposit(&renter, "10");
-    renter.wait_for_offers(1);
-    Market {
-        broker,
-        _host: host,
-        renter,
-        stage,
-    }
+    let listing = ["--price", "0.36", "--disk-max", "20"];
+    Market::listed(Stage::new(), &[], &listing, 10)
 }
 
-impl Market {
-    /// Rents `image` and expects this exit code and these words; then nothing was charged or is held.
-    #[track_caller]
-    fn refuses(&self, image: &str, more: &[&str], code: i32, words: &str) {
-        // The machine of a start that failed is free again a moment later.
-        self.renter.wait_for_offers(1);
-        let image = format!("{}/{image}", registry());
-        let mut arguments = vec!["rent", "--image", &image, "--yes"];
-        for (flag, value) in [("--max-price", "1"), ("--budget", "1")] {
-            if !more.contains(&flag) {
-                arguments.extend_from_slice(&[flag, value]);
-            }
+/// Rents `image` and expects this exit code and these words; then nothing was charged or is held.
+#[track_caller]
+fn refuses(market: &Market, image: &str, more: &[&str], code: i32, words: &str) {
+    // The machine of a start that failed is free again a moment later.
+    market.renter.wait_for_offers(1);
+    let image = format!("{}/{image}", registry());
+    let mut arguments = vec!["rent", "--image", &image, "--yes"];
+    for (flag, value) in [("--max-price", "1"), ("--budget", "1")] {
+        if !more.contains(&flag) {
+            arguments.extend_from_slice(&[flag, value]);
         }
-        arguments.extend_from_slice(more);
-        let said = self.renter.feira(&arguments).code(code);
-        let text = format!("{}{}", said.out, said.err).to_lowercase();
-        assert!(
-            text.contains(&words.to_lowercase()),
-            "no '{words}' in {said}"
-        );
-        assert_eq!(self.renter.balance(), (10_000_000, 0), "{said}");
     }
+    arguments.extend_from_slice(more);
+    let said = market.renter.feira(&arguments).code(code);
+    let text = format!("{}{}", said.out, said.err).to_lowercase();
+    assert!(
+        text.contains(&words.to_lowercase()),
+        "no '{words}' in {said}"
+    );
+    assert_eq!(market.renter.balance(), (10_000_000, 0), "{said}");
 }
-
 #[test]
 fn images_that_cannot_run_are_refused_with_the_reason() {
     let market = market();
-    market.refuses("no-such-image:1", &[], 3, "no-such-image");
-    market.refuses("feira-demo:no-such-tag", &[], 3, "no-such-tag");
+    refuses(&market, "no-such-image:1", &[], 3, "no-such-image");
+    refuses(&market, "feira-demo:no-such-tag", &[], 3, "no-such-tag");
     let absent = format!("feira-demo@sha256:{}", "0".repeat(64));
-    market.refuses(&absent, &[], 3, "0000");
-    market.refuses("feira-nocommand:1", &[], 1, "no such file");
-    market.refuses(
+    refuses(&market, &absent, &[], 3, "0000");
+    refuses(&market, "feira-nocommand:1", &[], 1, "no such file");
+    refuses(
+        &market,
         "feira-demo:1",
         &["--", "/no/such/program"],
         1,
@@ -78,7 +58,7 @@ fn images_that_cannot_run_are_refused_with_the_reason() {
     );
     // Three layers of 100 MB and a busybox of about one.
     let layers = "the image's layers are 30";
-    market.refuses("feira-big:1", &["--disk", "0.1"], 1, layers);
+    refuses(&market, "feira-big:1", &["--disk", "0.1"], 1, layers);
     market.broker.check_ledger();
 }
 
@@ -105,10 +85,10 @@ fn a_registry_that_is_down_is_said_before_anything_is_signed() {
 #[test]
 fn prices_money_and_sizes_out_of_reach_are_refused() {
     let market = market();
-    market.refuses("feira-demo:1", &["--max-price", "0.01"], 5, "0.3");
-    market.refuses("feira-demo:1", &["--disk", "100000"], 5, "disk");
-    market.refuses("feira-demo:1", &["--budget", "0"], 2, "budget");
-    market.refuses("feira-demo:1", &["--budget=-1"], 2, "budget");
+    refuses(&market, "feira-demo:1", &["--max-price", "0.01"], 5, "0.3");
+    refuses(&market, "feira-demo:1", &["--disk", "100000"], 5, "disk");
+    refuses(&market, "feira-demo:1", &["--budget", "0"], 2, "budget");
+    refuses(&market, "feira-demo:1", &["--budget=-1"], 2, "budget");
     let poor = market.stage.renter("poor", &[&market.broker.address]);
     let image = format!("{}/feira-demo:1", registry());
     let said = poor.feira(&[
@@ -349,4 +329,64 @@ fn a_host_without_an_engine_says_what_to_do() {
         format!("{}{}", said.out, said.err).contains("/nonexistent/docker.sock"),
         "{said}"
     );
+}
+
+#[test]
+fn a_registry_with_something_else_under_a_digest_is_found_out_and_costs_nothing() {
+    let market = market();
+    let liar = Liar::before(&registry());
+    let rent = |image: &str| {
+        market
+            .renter
+            .rent("lied", &["--image", image, "--budget", "1"])
+    };
+    // The renter finds the tag's digest, the host pulls by it and is given something else.
+    let said = rent(&format!("{}/feira-demo:1", liar.name())).code(1);
+    let _ = said.says("not what the digest names").says("registry");
+    assert_eq!(market.renter.balance(), (10_000_000, 0));
+    market.renter.wait_for_offers(1);
+    // By its digest the renter asks itself, and nothing is signed.
+    let honest = market
+        .renter
+        .by_digest(&format!("{}/feira-demo:1", registry()));
+    let said = rent(&honest.replace(&registry(), &liar.name())).code(1);
+    let _ = said.says("E0704").says("nothing was signed");
+    assert_eq!(market.renter.balance(), (10_000_000, 0));
+    let open = market.renter.feira(&["ls", "--json"]).ok().json();
+    assert_eq!(open["items"], serde_json::json!([]));
+}
+
+/// `feira-host` as a user who may not use Docker, with a folder of that user's own.
+fn host_of_nobody(stage: &Stage) -> impl Fn(&[&str]) -> Command {
+    let at = |name: &str| stage.folder().join(name);
+    let (own, data) = (at("feira-host"), at("nobody"));
+    let open = std::fs::Permissions::from_mode(0o755);
+    std::fs::copy(program("feira-host"), &own).unwrap();
+    std::fs::set_permissions(stage.folder(), open).unwrap();
+    std::fs::create_dir(&data).unwrap();
+    std::fs::set_permissions(&data, std::fs::Permissions::from_mode(0o700)).unwrap();
+    std::os::unix::fs::chown(&data, Some(NOBODY), Some(NOBODY))
+        .expect("tests of others' rights are root's");
+    move |words| {
+        let mut command = Command::new("setpriv");
+        let user = [format!("--reuid={NOBODY}"), format!("--regid={NOBODY}")];
+        command.args(user).arg("--clear-groups").arg(&own);
+        command.args(words).arg("--data").arg(&data);
+        command
+    }
+}
+
+#[test]
+fn docker_that_this_user_may_not_use_is_said_with_what_to_do() {
+    let stage = Stage::new();
+    let broker = stage.broker("broker", &[]);
+    let host = host_of_nobody(&stage);
+    let say = |words: &[&str]| run_within(&mut host(words), COMMAND);
+    let _ = say(&["init", "--broker", &broker.address]).ok();
+    let advice = "usermod --append --groups docker";
+    let what = "may not be used by this user";
+    let _ = say(&["doctor"]).code(1).says(what).says(advice);
+    for words in [&["list", "--price", "0.36"][..], &["run"]] {
+        let _ = say(words).code(4).says(what).says(advice);
+    }
 }

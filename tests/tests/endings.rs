@@ -4,7 +4,6 @@
 #![cfg(test)]
 
 use feira_tests::market::Market;
-use feira_tests::proxy::Proxy;
 use feira_tests::stage::Stage;
 use std::time::Duration;
 
@@ -71,18 +70,9 @@ fn the_client_is_killed_while_a_lease_stops_resumes_and_ends() {
     kill_at_every_step(Victim::Client);
 }
 
-/// A market whose host reaches its broker through a line that can be cut.
-fn market_on_a_line(settings: &[(&str, &str)]) -> (Market, Proxy) {
-    let stage = Stage::new();
-    let broker = stage.broker("broker", settings);
-    let proxy = Proxy::to(broker.socket());
-    let address = broker.address_through(proxy.address());
-    (Market::reached(stage, broker, &address), proxy)
-}
-
 #[test]
 fn a_host_cut_off_while_it_starts_loses_the_lease_or_runs_it_and_never_both() {
-    let (market, proxy) = market_on_a_line(&[("accept_within_s", "4")]);
+    let (market, proxy) = Market::on_a_line(&[("accept_within_s", "4")], &["--price", "0.36"]);
     for moment in [0, 60, 250] {
         let mut rent = market.start_rent(&format!("cut{moment}"));
         std::thread::sleep(Duration::from_millis(moment));
@@ -93,25 +83,6 @@ fn a_host_cut_off_while_it_starts_loses_the_lease_or_runs_it_and_never_both() {
         rent.wait().unwrap();
         market.settle(&format!("cut {moment} ms into a start"));
         market.renter.wait_for_offers(1);
-    }
-}
-
-#[test]
-fn a_host_cut_off_while_a_lease_stops_or_ends_catches_up() {
-    let (market, proxy) = market_on_a_line(&[]);
-    for command in ["stop", "end"] {
-        market.renter.wait_for_offers(1);
-        let _ = market.renter.rent(command, &[]).ok();
-        proxy.cut();
-        let mut child = if command == "end" {
-            market.begin(&["end", command, "--yes"])
-        } else {
-            market.begin(&[command, command])
-        };
-        std::thread::sleep(Duration::from_secs(10));
-        proxy.heal();
-        child.wait().unwrap();
-        market.settle(&format!("cut during {command}"));
     }
 }
 

@@ -2,6 +2,7 @@
 
 #![cfg(test)]
 
+use feira_tests::market::Market;
 use feira_tests::programs::{registry, run_with_input, wait_for};
 use feira_tests::renter::{Renter, containers_of_lease, micro_usd};
 use feira_tests::stage::{Host, Stage};
@@ -11,16 +12,9 @@ const SOON: Duration = Duration::from_secs(30);
 
 #[test]
 fn a_stranger_rents_works_and_can_check_the_bill() {
-    let stage = Stage::new();
-    let broker = stage.broker("broker", &[]);
-    let host = stage.host(
-        "host",
-        &[&broker.address],
-        &["--price", "0.36", "--storage", "0.72"],
-    );
-    let renter = stage.renter("renter", &[&broker.address]);
-    broker.deposit(&renter, "10");
-    renter.wait_for_offers(1);
+    let listing = ["--price", "0.36", "--storage", "0.72"];
+    let market = Market::listed(Stage::new(), &[], &listing, 10);
+    let (broker, host, renter) = (&market.broker, &market.host, &market.renter);
 
     let lease = renter.rent("first", &["--disk", "10"]).ok().json();
     assert_eq!(lease["name"], "first");
@@ -28,7 +22,7 @@ fn a_stranger_rents_works_and_can_check_the_bill() {
     let id = lease["id"].as_str().unwrap();
     assert_eq!(containers_of_lease(id).len(), 1);
 
-    work_inside(&renter);
+    work_inside(renter);
     wait_for("the program's output", SOON, || {
         renter
             .feira(&["logs", "first"])
@@ -58,7 +52,7 @@ fn a_stranger_rents_works_and_can_check_the_bill() {
             .contains("feira-demo: ready")
     );
 
-    let total = check_receipt(&stage, &renter, &host);
+    let total = check_receipt(&market.stage, renter, host);
     assert!(micro_usd(&stopped["charged_usd"]) <= total);
     assert_eq!(renter.balance(), (10_000_000 - total, 0));
     broker.check_ledger();
@@ -111,12 +105,8 @@ fn check_receipt(stage: &Stage, renter: &Renter, host: &Host) -> i64 {
 
 #[test]
 fn a_tampered_receipt_does_not_verify() {
-    let stage = Stage::new();
-    let broker = stage.broker("broker", &[]);
-    let _host = stage.host("host", &[&broker.address], &["--price", "0.36"]);
-    let renter = stage.renter("renter", &[&broker.address]);
-    broker.deposit(&renter, "10");
-    renter.wait_for_offers(1);
+    let market = Market::on(Stage::new(), &[]);
+    let (stage, renter) = (&market.stage, &market.renter);
     let _ = renter.rent("short", &[]).ok();
     let _ = renter.feira(&["end", "short", "--yes"]).ok();
     let file = stage.folder().join("receipt.json");
@@ -143,13 +133,9 @@ fn a_tampered_receipt_does_not_verify() {
 
 #[test]
 fn a_budget_ends_the_lease_by_itself_and_is_never_passed() {
-    let stage = Stage::new();
-    let broker = stage.broker("broker", &[]);
     // A dollar in ten seconds.
-    let _host = stage.host("host", &[&broker.address], &["--price", "360"]);
-    let renter = stage.renter("renter", &[&broker.address]);
-    broker.deposit(&renter, "100");
-    renter.wait_for_offers(1);
+    let market = Market::listed(Stage::new(), &[], &["--price", "360"], 100);
+    let (broker, renter) = (&market.broker, &market.renter);
     let lease = renter
         .rent(
             "brief",
@@ -168,12 +154,8 @@ fn a_budget_ends_the_lease_by_itself_and_is_never_passed() {
 
 #[test]
 fn a_program_that_ends_stops_the_meter_and_keeps_its_log() {
-    let stage = Stage::new();
-    let broker = stage.broker("broker", &[]);
-    let _host = stage.host("host", &[&broker.address], &["--price", "0.36"]);
-    let renter = stage.renter("renter", &[&broker.address]);
-    broker.deposit(&renter, "10");
-    renter.wait_for_offers(1);
+    let market = Market::on(Stage::new(), &[]);
+    let (broker, renter) = (&market.broker, &market.renter);
     let image = format!("{}/feira-exit3:1", registry());
     let said = renter.feira(&[
         "rent",

@@ -3,6 +3,7 @@
 
 #![cfg(test)]
 
+use feira_tests::market::Market;
 use feira_tests::programs::{registry, wait_for};
 use feira_tests::renter::containers_of_lease;
 use feira_tests::stage::Stage;
@@ -13,9 +14,9 @@ use protocol::job::Job;
 use protocol::message::{self, BrokerReply, BrokerRequest, Rejection, Search};
 use protocol::net::{Identity, Node, NodeConfig, parse_address, peer_of_address};
 use protocol::offer::Offer;
-use protocol::order::Order;
+use protocol::order::{Order, Target};
 use protocol::signed::{Envelope, Signed, Verified};
-use protocol::terms::ContractKind;
+use protocol::terms::{ContractKind, Deal, Need};
 use protocol::units::{Bytes, MicroUsd, PricePerHour, Seconds, Timestamp};
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -56,14 +57,16 @@ impl Caller {
         let search = Search {
             filter: Filter::default(),
             sort: List::default(),
-            disk: Bytes::from_gb(1),
+            need: Need::disk(Bytes::from_gb(1)),
+            kind: ContractKind::OnDemand,
             limit: 1,
+            job: None,
         };
         let reply = self.ask(&BrokerRequest::Search(search)).await;
         let BrokerReply::Found(found) = reply else {
             panic!("{reply:?}");
         };
-        found.offers[0].verify().unwrap()
+        found.offers[0].offer.verify().unwrap()
     }
 
     fn signed(&self, order: &Order, number: u8) -> BrokerRequest {
@@ -87,9 +90,14 @@ impl Caller {
 fn order_of(offer: &Verified<Offer>, image: &str) -> Order {
     Order {
         id: OrderId::from_bytes([7; 16]),
-        offer: offer.body().id,
-        terms: offer.body().terms_digest().unwrap(),
-        kind: ContractKind::OnDemand,
+        target: Target::Offer {
+            offer: offer.body().id,
+            terms: offer.body().terms_digest().unwrap(),
+        },
+        deal: Deal::OnDemand,
+        gpus: 0,
+        cpu_millicores: None,
+        ram: None,
         name: Text::new("again").unwrap(),
         job: Job {
             image: image.parse().unwrap(),
@@ -107,31 +115,10 @@ fn order_of(offer: &Verified<Offer>, image: &str) -> Order {
 
 #[test]
 fn the_same_order_a_hundred_times_at_once_is_one_container_and_one_hold() {
-    let stage = Stage::new();
-    let broker = stage.broker("broker", &[]);
-    let _host = stage.host("host", &[&broker.address], &["--price", "0.36"]);
-    let renter = stage.renter("renter", &[&broker.address]);
-    broker.deposit(&renter, "10");
-    renter.wait_for_offers(1);
+    let market = Market::listed(Stage::new(), &[], &["--price", "0.36"], 10);
+    let (stage, broker, renter) = (&market.stage, &market.broker, &market.renter);
     let image = format!("{}/feira-demo:1", registry());
-    let shown = renter.feira(&[
-        "rent",
-        "num_gpus=0",
-        "--image",
-        &image,
-        "--max-price",
-        "1",
-        "--budget",
-        "1",
-        "--dry-run",
-        "--json",
-    ]);
-    let shown = shown.ok().out;
-    let digest = shown
-        .split('"')
-        .find(|part| part.contains("@sha256:"))
-        .unwrap()
-        .to_owned();
+    let digest = renter.by_digest(&image);
 
     let key = stage.folder().join("renter/data/feira/keys/default");
     let runtime = tokio::runtime::Runtime::new().unwrap();
