@@ -15,6 +15,11 @@ pub(crate) enum AmountError {
     /// Not a price.
     #[error("a price is dollars an hour, more than 0 and at most 1000000, like 0.35")]
     Price,
+    /// Not a part in percent.
+    #[error(
+        "a percentage is from 0 to 100, with at most four digits after the point, like 99 or 99.5"
+    )]
+    Percent,
     /// Not a number of CPUs.
     #[error("a number of CPUs is more than 0 and at most 4096, to the thousandth, like 8 or 1.5")]
     Cores,
@@ -90,6 +95,24 @@ pub(crate) fn parse_price(text: &str) -> Result<PricePerHour, AmountError> {
         return Err(AmountError::Price);
     }
     Ok(price)
+}
+
+/// `99`, `99.5`: kept as it was typed.
+pub(crate) fn parse_percent(text: &str) -> Result<String, AmountError> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
+    let is_digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    if !is_digits(whole) || !is_digits(fraction) || fraction.len() > 4 || whole.len() > 3 {
+        return Err(AmountError::Percent);
+    }
+    let is_above = match whole.parse::<u32>() {
+        Ok(100) => fraction.bytes().any(|digit| digit != b'0'),
+        Ok(number) => number > 100,
+        Err(_) => true,
+    };
+    if is_above {
+        return Err(AmountError::Percent);
+    }
+    Ok(text.to_owned())
 }
 
 /// Most CPUs that can be typed.
@@ -231,6 +254,18 @@ mod tests {
             "99999999999999999999",
         ] {
             assert_eq!(parse_price(wrong), Err(AmountError::Price), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn percentages_stay_between_nothing_and_all() {
+        for right in ["0", "99", "99.5", "99.9868", "100", "100.0"] {
+            assert_eq!(parse_percent(right).as_deref(), Ok(right));
+        }
+        for wrong in [
+            "", "-1", "100.1", "101", "1e2", "99.99999", "99%", "NaN", "9999",
+        ] {
+            assert_eq!(parse_percent(wrong), Err(AmountError::Percent), "{wrong}");
         }
     }
 

@@ -3,17 +3,21 @@
 //! `rent` finds its offers through the same door. Every offer's signature is checked here: a broker can
 //! leave offers out, but not change one.
 
+mod candidate;
 mod conditions;
 mod fields;
+mod machines;
 mod merge;
 mod table;
 mod why;
 
+pub(crate) use candidate::Candidate;
 pub(crate) use conditions::{DISK_GB_DEFAULT, FilterArgs};
 pub(crate) use fields::fields_help;
-pub(crate) use merge::{Candidate, Finding};
+pub(crate) use merge::Finding;
 pub(crate) use why::nothing_matches;
 
+use crate::amounts::parse_gigabytes;
 use crate::commands::estimate::{self, job_file};
 use crate::context::Context;
 use crate::exit::Exit;
@@ -24,7 +28,7 @@ use conditions::of_parse_error;
 use merge::Merger;
 use protocol::bounded::List;
 use protocol::cost::JobProfile;
-use protocol::filter::{Comparison, Field, Filter, SortKey, Term, parse_sort};
+use protocol::filter::{Comparison, Field, Filter, Term, parse_sort};
 use protocol::message::{BrokerReply, BrokerRequest, FOUND_MAX, Search};
 use protocol::terms::{ContractKind, Need};
 use protocol::units::Bytes;
@@ -35,15 +39,23 @@ Examples:
   feira search --gpu rtx4090 --max-price 0.40 --disk 60
   feira search 'gpu_name in [RTX_4090,RTX_5090] num_gpus>=1 dph<0.5' --sort price
   feira search --min-vram 48 --sort gpu_ram-,price -o json
+  feira search --kind interruptible --gpu rtx4090 --gpus 2 --disk 60 --upload 1
+  feira search --kind reserved --gpu h100 --sort reliability-,price
   feira search gpu=none
   feira search --job JOB.toml --min-vram 24        (such a file: feira estimate --help)
 
 All fields with their units: feira help fields
 
-JSON: feira.offers/1: id host brokers gpus gpu_name price_usd_per_hour priced_disk_bytes compute_usd_per_hour
-storage_usd_per_gb_month upload_usd_per_gb download_usd_per_gb cpu_millicores cpu_name architecture ram_bytes
-disk_max_bytes disk_enforced network max_seconds start_within_seconds system kernel engine runtime
-listed_at expires_at";
+Each row is a portion of an offer: so many of its GPUs. Portions of one machine stand together. A broker
+answers with 64 rows at most; next says how to see more.
+
+JSON: feira.offers/1: id host brokers gpus gpu_name num_gpus offer_gpus portions kind price_usd_per_hour
+price_usd_per_gpu_hour contract_usd_per_hour on_demand_usd_per_hour pushes_out reliability
+floor_usd_per_gpu_hour discount_max_basis_points priced_disk_bytes priced_upload_bytes_per_hour
+priced_download_bytes_per_hour compute_usd_per_hour (a GPU) storage_usd_per_gb_month upload_usd_per_gb
+download_usd_per_gb cpu_millicores cpu_name architecture ram_bytes shared_memory_bytes disk_max_bytes
+disk_enforced network min_seconds max_seconds promised_until start_within_seconds notice_seconds system kernel
+engine runtime listed_at expires_at";
 
 /// Of `feira search`.
 #[derive(Debug, clap::Args)]
@@ -51,6 +63,21 @@ listed_at expires_at";
 pub(crate) struct SearchArgs {
     #[command(flatten)]
     pub filter: FilterArgs,
+    /// What to look for, and to price as: on-demand, interruptible or reserved
+    #[arg(
+        long,
+        value_enum,
+        value_name = "KIND",
+        default_value_t = SearchKind::OnDemand,
+        hide_possible_values = true
+    )]
+    pub kind: SearchKind,
+    /// Traffic out of the container to price with, in GB an hour
+    #[arg(long, value_name = "GB", value_parser = parse_gigabytes)]
+    pub upload: Option<Bytes>,
+    /// Traffic into the container to price with, in GB an hour
+    #[arg(long, value_name = "GB", value_parser = parse_gigabytes)]
+    pub download: Option<Bytes>,
     /// Order by these fields, a `-` behind one for the largest first
     #[arg(
         long,
@@ -67,11 +94,35 @@ pub(crate) struct SearchArgs {
     pub limit: u16,
 }
 
+/// What `feira search` can look for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum SearchKind {
+    /// What hosts ask
+    OnDemand,
+    /// What has to be bid to run now
+    Interruptible,
+    /// What a prepaid term of 30 days comes to
+    Reserved,
+}
+
+impl SearchKind {
+    const fn contract(self) -> ContractKind {
+        match self {
+            Self::OnDemand => ContractKind::OnDemand,
+            Self::Interruptible => ContractKind::Interruptible,
+            Self::Reserved => ContractKind::Reserved,
+        }
+    }
+}
+
 impl SearchArgs {
     /// All offers on demand, by what this job costs there.
     pub(crate) fn for_job(job: &Path, limit: u16) -> Self {
         Self {
             filter: FilterArgs::default(),
+            kind: SearchKind::OnDemand,
+            upload: None,
+            download: None,
             sort: "price".to_owned(),
             job: Some(job.to_owned()),
             limit,
@@ -96,21 +147,22 @@ pub(crate) async fn run(context: &Context, arguments: &SearchArgs) -> Result<Exi
     filter.disk = job.as_ref().map(|job| job.disk).or(filter.disk);
     let search = Search {
         filter: filter.filter()?,
-        sort: sort_keys(&arguments.sort)?,
-        need: Need::disk(filter.disk()),
-        kind: ContractKind::OnDemand,
-        // The cheapest hour need not be the cheapest job: of as many as brokers show.
-        limit: match job {
-            None => arguments.limit,
-            Some(_) => most(),
+        sort: parse_sort(&arguments.sort).map_err(|error| of_parse_error(&error, "--sort"))?,
+        need: Need {
+            disk: filter.disk(),
+            upload: arguments.upload.unwrap_or_default(),
+            download: arguments.download.unwrap_or_default(),
         },
+        kind: arguments.kind.contract(),
+        limit: arguments.limit,
+        job: job.clone(),
     };
     let session = context.session().await?;
     let finding = find(session, &search).await?;
     for warning in &finding.warnings {
         context.printer.warn(warning);
     }
-    let mut why = why::lines(&finding, &filter).into_iter();
+    let mut why = why::lines(&finding, &filter, search.kind).into_iter();
     let empty = why.next().unwrap_or_default();
     let (listing, closing) = match &job {
         None => (
@@ -145,13 +197,6 @@ fn by_job(
     (limit, empty): (u16, String),
 ) -> (Listing, Vec<String>) {
     let now = context.now();
-    let seen = u32::try_from(finding.candidates.len()).unwrap_or(u32::MAX);
-    if seen < finding.matching {
-        let matching = finding.matching;
-        context.printer.warn(&format!(
-            "of {matching} offers that match, the {seen} cheapest by the hour are ranked; narrower conditions rank others"
-        ));
-    }
     let estimates = finding.candidates.iter().map(|one| {
         let json = table::offer_json(one, search);
         estimate::of_candidate(job, one, search.kind, now, json)
@@ -161,10 +206,6 @@ fn by_job(
     let of = usize::try_from(finding.matching).unwrap_or(usize::MAX);
     let closing = estimate::closing_lines(&estimates, job, of);
     (estimate::listing(&estimates, empty), closing)
-}
-
-fn sort_keys(text: &str) -> Result<List<SortKey, 4>, Failure> {
-    parse_sort(text).map_err(|error| of_parse_error(&error, "--sort"))
 }
 
 /// As many offers as a broker answers with.
@@ -216,6 +257,7 @@ pub(crate) async fn find_offer(
         need: Need::disk(disk),
         kind,
         limit: most(),
+        job: None,
     };
     Ok(find(session, &search).await?.candidates)
 }

@@ -2,7 +2,7 @@
 //!
 //! Must not ask anybody anything: what was typed becomes a filter here, or a failure that says where.
 
-use crate::amounts::{in_gigabytes, parse_gigabytes, parse_price, shortened};
+use crate::amounts::{in_gigabytes, parse_gigabytes, parse_percent, parse_price, shortened};
 use crate::failure::{Code, Failure};
 use protocol::filter::{Comparison, Field, Filter, ParseError, ParseProblem, Term, ValueProblem};
 use protocol::units::{Bytes, PricePerHour};
@@ -34,6 +34,9 @@ pub(crate) struct FilterArgs {
     /// CUDA version that the driver supports at least
     #[arg(long, value_name = "VERSION")]
     pub min_cuda: Option<String>,
+    /// Probability at least that a lease of a day is carried through, in percent, like 99
+    #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
+    pub reliability: Option<String>,
     /// All-in price of an hour at most, in dollars
     #[arg(long, value_name = "USD/H", value_parser = parse_price, allow_negative_numbers = true)]
     pub max_price: Option<PricePerHour>,
@@ -96,6 +99,7 @@ impl FilterArgs {
         let price = self.max_price.map(|price| price.amount().decimal());
         flag("--max-price", price.map(|price| shortened(&price)));
         flag("--disk", self.disk.map(in_gigabytes));
+        flag("--reliability", self.reliability.clone());
         flag("--host", self.host.clone());
         words
     }
@@ -143,6 +147,11 @@ impl FilterArgs {
             ("--max-price", Field::DphTotal, Comparison::AtMost, &price),
             ("--host", Field::HostId, Comparison::Equal, &self.host),
         ];
+        if let Some(percent) = &self.reliability {
+            let least = format!("{percent}%");
+            let term = Term::compare(Field::Reliability, Comparison::AtLeast, &least);
+            conditions.push(condition(format!("--reliability {percent}"), term)?);
+        }
         for (flag, field, comparison, value) in flags {
             if let Some(value) = value {
                 let label = format!("{flag} {}", shortened(value));
@@ -281,7 +290,7 @@ mod tests {
                 "all fields: feira help fields",
             ]
         );
-        let failure = typed(&["reliability>0.99"]).filter().unwrap_err();
+        let failure = typed(&["dlperf>99"]).filter().unwrap_err();
         assert_eq!(failure.code(), Code::UnknownField);
         let failure = typed(&["num_gpus>=two"]).filter().unwrap_err();
         assert_eq!(failure.code(), Code::BadExpression);

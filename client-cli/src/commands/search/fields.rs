@@ -16,7 +16,7 @@ meets no condition. --sort takes the same names, with a - behind one for the lar
 ";
 
 const CLOSING: &str = "\
-Vast's other fields (reliability, dlperf, inet_up, geolocation, …) are refused with the reason: nobody
+Vast's other fields (dlperf, inet_up, geolocation, …) are refused with the reason: nobody
 measures them here yet.
 ";
 

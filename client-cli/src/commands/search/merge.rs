@@ -3,63 +3,12 @@
 //! Pure. A broker is believed in nothing that can be checked: signatures, that an offer matches, that it is
 //! for that broker.
 
+use super::candidate::{Candidate, open};
 use protocol::filter::{Elimination, Facts, Prepared, SortKey, compare};
-use protocol::ids::{BrokerId, HostId, OfferId};
+use protocol::ids::{BrokerId, OfferId};
 use protocol::message::{Found, FoundOffer, Search};
-use protocol::offer::{Offer, offer_id};
-use protocol::signed::Verified;
-use protocol::terms::{ContractKind, Need, Prices, reserved};
-use protocol::units::{MicroUsd, PricePerHour};
+use protocol::terms::{ContractKind, Need};
 use std::collections::BTreeMap;
-
-/// The term that discounted rates are shown for.
-pub(crate) const DAYS_SHOWN: u16 = 30;
-
-/// A portion of an offer, and the brokers that show it.
-#[derive(Debug, Clone)]
-pub(crate) struct Candidate {
-    /// The offer in its newest form.
-    pub offer: Verified<Offer>,
-    /// How many of its GPUs; 0 for a machine without one.
-    pub gpus: u16,
-    /// What a GPU and hour costs in a contract of the kind that was asked for.
-    pub price: PricePerHour,
-    /// Whether somebody would be pushed out for it.
-    pub pushes_out: bool,
-    /// How probable it is, in millionths, that a lease of 24 hours is carried through.
-    pub reliability: u32,
-    /// Through whom it can be rented, in configured order.
-    pub brokers: Vec<BrokerId>,
-}
-
-impl Candidate {
-    /// Whose it is.
-    pub(crate) fn host(&self) -> HostId {
-        HostId::from(self.offer.signer())
-    }
-
-    /// Prices of the whole portion, in a contract of the kind that was asked for.
-    pub(crate) fn prices(&self) -> Prices {
-        let ask = self.offer.body().prices;
-        Prices {
-            compute: self.price,
-            ..ask
-        }
-        .of_gpus(self.gpus)
-    }
-
-    /// What an hour of it costs all in.
-    pub(crate) fn hourly(&self, need: Need) -> MicroUsd {
-        self.prices().all_in_hour(need)
-    }
-
-    /// What it has in the fields of a search; priced as its kind is.
-    fn facts(&self) -> Facts {
-        let mut offer = self.offer.body().clone();
-        offer.prices.compute = self.price;
-        Facts::of(self.host(), &offer, self.gpus)
-    }
-}
 
 /// What all brokers found.
 #[derive(Debug, Clone, Default)]
@@ -104,7 +53,11 @@ impl<'a> Merger<'a> {
             sort: &search.sort,
             need: search.need,
             kind: search.kind,
-            limit: usize::from(search.limit),
+            // What a job costs is not known here, and would not leave out the same.
+            limit: match search.job {
+                None => usize::from(search.limit),
+                Some(_) => usize::MAX,
+            },
             offers: BTreeMap::new(),
             shown: 0,
             answers: 0,
@@ -155,7 +108,10 @@ impl<'a> Merger<'a> {
         let candidate = open(broker, portion, self.kind)?;
         let facts = candidate.facts();
         // A broker may hold its filter against the price asked, or against that of the kind.
-        let asked = || Facts::of(candidate.host(), candidate.offer.body(), candidate.gpus);
+        let asked = || {
+            Facts::of(candidate.host(), candidate.offer.body(), candidate.gpus)
+                .with_reliability(candidate.reliability)
+        };
         if !self.filter.matches(&facts) && !self.filter.matches(&asked()) {
             return Err("does not match".to_owned());
         }
@@ -178,11 +134,13 @@ impl<'a> Merger<'a> {
         let cheaper = if is_less { &new } else { &*known };
         let (price, pushes_out) = (cheaper.price, cheaper.pushes_out);
         let reliability = new.reliability.min(known.reliability);
+        let hazard = new.hazard.max(known.hazard);
         if new.offer.body().sequence > known.offer.body().sequence {
             *known = new;
         }
         known.brokers = brokers;
         known.reliability = reliability;
+        known.hazard = hazard;
         if is_bid {
             (known.price, known.pushes_out) = (price, pushes_out);
         }
@@ -234,53 +192,10 @@ impl<'a> Merger<'a> {
     }
 }
 
-/// A portion of an offer, if its host signed the offer, it is for this broker, and it is sold so.
-fn open(broker: BrokerId, portion: &FoundOffer, kind: ContractKind) -> Result<Candidate, String> {
-    let offer = portion
-        .offer
-        .verify()
-        .map_err(|error| format!("does not verify ({error})"))?;
-    let host = HostId::from(offer.signer());
-    let body = offer.body();
-    if body.id != offer_id(host, &body.share.resources) || !body.prices.are_sane() {
-        return Err("contradicts itself".to_owned());
-    }
-    if !body.brokers.contains(&broker) {
-        return Err("is for other brokers".to_owned());
-    }
-    if !body.is_sold_as(portion.gpus) {
-        return Err("is not sold in that portion".to_owned());
-    }
-    let price =
-        price_of(body, portion, kind).ok_or_else(|| format!("is not sold {}", kind.word()))?;
-    Ok(Candidate {
-        offer,
-        gpus: portion.gpus,
-        price,
-        pushes_out: portion.pushes_out,
-        reliability: portion.reliability.min(1_000_000),
-        brokers: vec![broker],
-    })
-}
-
-/// What a GPU and hour costs in a contract of this kind; nothing when none is sold. What follows from the offer
-/// is worked out and not believed: only what bids there are is the broker's to say.
-fn price_of(offer: &Offer, portion: &FoundOffer, kind: ContractKind) -> Option<PricePerHour> {
-    let ask = offer.prices.compute;
-    match kind {
-        ContractKind::OnDemand | ContractKind::Bid => Some(ask),
-        ContractKind::Interruptible => Some(portion.price.max(offer.sales.floor?)),
-        ContractKind::Reserved => {
-            let most = offer.sales.discount_max?;
-            Some(reserved::quote(ask, DAYS_SHOWN, most).hourly)
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use crate::fixtures::offers;
     use super::*;
+    use crate::fixtures::offers;
     use protocol::bounded::List;
     use protocol::filter::parse_sort;
     use protocol::units::MicroUsd;
@@ -296,6 +211,7 @@ mod tests {
             need: Need::default(),
             kind: ContractKind::OnDemand,
             limit: 20,
+            job: None,
         }
     }
 

@@ -1,32 +1,49 @@
-//! Offers as people and programs see them: one line each, the price all in.
+//! Offers as people see them: one line for each portion that can be had, the price all in.
 //!
 //! Pure.
 
-use super::merge::{Candidate, Finding};
+mod json;
+
+use super::candidate::{Candidate, DAYS_SHOWN};
+use super::machines::by_machine;
+use super::merge::Finding;
 use super::why::grouped;
-use crate::amounts::in_gigabytes;
+use crate::amounts::{in_gigabytes, shortened};
 use crate::printer::{Column, Listing, Row};
-use crate::view::{cores_in_words, portion_in_words, ram_in_words, rfc3339};
+use crate::view::{cores_in_words, portion_in_words, ram_in_words};
+pub(super) use json::offer_json;
 use protocol::machine::{ContainerNetwork, Gpu};
-use protocol::message::Search;
-use protocol::units::Seconds;
-use serde_json::{Value, json};
+use protocol::message::{FOUND_MAX, Search};
+use protocol::offer::Offer;
+use protocol::terms::ContractKind;
+use protocol::units::{Bytes, PricePerHour};
 
 const SCHEMA: &str = "feira.offers/1";
 
-/// The offers, priced with `disk`; `empty` is what people are told when there is none.
+/// The portions of offers, priced as was asked; `empty` is what people are told when there is none.
 pub(super) fn listing(finding: &Finding, search: &Search, empty: String) -> Listing {
+    let price = match search.kind {
+        ContractKind::OnDemand | ContractKind::Bid => "$/H",
+        ContractKind::Interruptible => "$/H TO WIN",
+        ContractKind::Reserved => "$/H 30 DAYS",
+    };
     Listing {
         schema: SCHEMA,
         columns: vec![
             Column::left("OFFER"),
             Column::left("GPU"),
-            Column::right("$/H"),
-            Column::right("VCPU").rank(1),
-            Column::right("RAM").rank(2),
+            Column::right(price),
+            Column::right("REL").rank(1),
+            Column::right("VCPU").rank(2),
+            Column::right("RAM").rank(3),
             Column::right("DISK MAX").rank(4),
-            Column::right("CUDA").rank(3),
             Column::left("HOST").rank(5),
+            Column::right("$/GPU").wide(),
+            Column::left("SOLD AS").wide(),
+            Column::right("FLOOR").wide(),
+            Column::right("DISCOUNT").wide(),
+            Column::left("PUSHES OUT").wide(),
+            Column::right("CUDA").wide(),
             Column::left("NETWORK").wide(),
             Column::left("MAX TIME").wide(),
             Column::right("$/GB UP").wide(),
@@ -34,14 +51,21 @@ pub(super) fn listing(finding: &Finding, search: &Search, empty: String) -> List
             Column::left("CPU").wide(),
             Column::left("BROKERS").wide(),
         ],
-        rows: finding
-            .candidates
-            .iter()
+        rows: by_machine(&finding.candidates)
+            .into_iter()
             .map(|one| row(one, search))
             .collect(),
         empty,
-        next: None,
+        next: next(finding),
     }
+}
+
+/// How to see more: a higher limit, as far as brokers answer.
+fn next(finding: &Finding) -> Option<String> {
+    let shown = finding.candidates.len();
+    let matching = usize::try_from(finding.matching).unwrap_or(usize::MAX);
+    let limit = matching.min(FOUND_MAX);
+    (shown < limit).then(|| format!("--limit {limit}"))
 }
 
 /// What stands below the table for people.
@@ -49,57 +73,125 @@ pub(super) fn closing_lines(finding: &Finding, search: &Search) -> Vec<String> {
     let shown = u32::try_from(finding.candidates.len()).unwrap_or(u32::MAX);
     let count = if shown < finding.matching {
         let (matching, of) = (grouped(finding.matching), grouped(finding.of));
-        format!(
-            "{shown} of {matching} that match, of {of} offers; more: --limit, or narrower conditions."
-        )
+        let more = next(finding).unwrap_or_else(|| "narrower conditions".to_owned());
+        format!("{shown} of {matching} that match, of {of} offers; more: {more}.")
     } else {
         format!("{} of {} offers.", grouped(shown), grouped(finding.of))
     };
-    let price = format!(
-        "{count} $/H is all-in with {} GB of disk.",
-        in_gigabytes(search.need.disk)
-    );
-    let first = finding.candidates.first().map(|first| {
-        format!(
-            "Rent the first: feira rent {} --image IMAGE",
-            first.offer.body().id.short()
-        )
-    });
+    let price = format!("{count} {}", price_in_words(search));
+    let first = by_machine(&finding.candidates).into_iter().next();
+    let first = first.map(|first| format!("Rent the first: {}", way_to(first, search.kind)));
     std::iter::once(price).chain(first).collect()
+}
+
+/// What the price of a row is.
+fn price_in_words(search: &Search) -> String {
+    let traffic = |bytes: Bytes, way: &str| {
+        (bytes.0 > 0).then(|| format!(", {} GB an hour {way}", in_gigabytes(bytes)))
+    };
+    let need = search.need;
+    let with: String = [traffic(need.upload, "up"), traffic(need.download, "down")]
+        .into_iter()
+        .flatten()
+        .collect();
+    let what = match search.kind {
+        ContractKind::OnDemand | ContractKind::Bid => "all-in".to_owned(),
+        ContractKind::Interruptible => "what wins now, all-in".to_owned(),
+        ContractKind::Reserved => format!("what {DAYS_SHOWN} prepaid days come to, all-in"),
+    };
+    format!(
+        "$/H is {what} with {} GB of disk{with}.",
+        in_gigabytes(need.disk)
+    )
+}
+
+/// The command that rents a portion.
+fn way_to(candidate: &Candidate, kind: ContractKind) -> String {
+    let offer = candidate.offer.body();
+    let id = offer.id.short();
+    let fewest = offer.counts().next();
+    let gpus = if fewest == Some(candidate.gpus) {
+        String::new()
+    } else {
+        format!(" --gpus {}", candidate.gpus)
+    };
+    match kind {
+        ContractKind::OnDemand | ContractKind::Bid => {
+            format!("feira rent {id}{gpus} --image IMAGE")
+        }
+        ContractKind::Interruptible => {
+            let price = shortened(&candidate.price.amount().decimal());
+            format!("feira bid {id}{gpus} --max-price {price} --image IMAGE")
+        }
+        ContractKind::Reserved => {
+            format!("feira rent {id}{gpus} --reserve {DAYS_SHOWN} --image IMAGE")
+        }
+    }
 }
 
 fn row(candidate: &Candidate, search: &Search) -> Row {
     let offer = candidate.offer.body();
-    let share = &offer.share;
-    let brokers: Vec<String> = candidate
-        .brokers
-        .iter()
-        .map(|broker| broker.short())
-        .collect();
-    let longest = offer.limits.duration_max;
+    let (cpus, ram, _, disk) = offer.proportion(candidate.gpus);
     Row {
         id: offer.id.to_string(),
-        cells: vec![
-            offer.id.short(),
-            portion_in_words(&share.gpus, candidate.gpus),
-            candidate.hourly(search.need).to_string().replace('$', ""),
-            cores_in_words(share.cpu_millicores),
-            ram_in_words(share.ram),
-            format!("{} GB", offer.limits.disk_max.gb()),
-            share.gpus.first().map_or_else(|| "-".to_owned(), cuda),
-            candidate.host().short(),
-            network(offer.machine.network).to_owned(),
-            longest.map_or_else(|| "any".to_owned(), |most: Seconds| most.to_string()),
-            offer.prices.upload.amount().to_string().replace('$', ""),
-            share
-                .gpus
-                .first()
-                .map_or_else(|| "-".to_owned(), |gpu| gpu.driver.to_string()),
-            offer.machine.cpu_model.to_string(),
-            brokers.join(","),
-        ],
+        cells: [
+            vec![
+                offer.id.short(),
+                portion_in_words(&offer.share.gpus, candidate.gpus),
+                bare(candidate.hourly(search.need)),
+                percent(candidate.reliability),
+                cores_in_words(cpus),
+                ram_in_words(ram),
+                format!("{} GB", disk.gb()),
+                candidate.host().short(),
+            ],
+            wide_cells(candidate),
+        ]
+        .concat(),
         json: offer_json(candidate, search),
     }
+}
+
+fn wide_cells(candidate: &Candidate) -> Vec<String> {
+    let offer = candidate.offer.body();
+    let (sales, first) = (&offer.sales, offer.share.gpus.first());
+    let none = || "-".to_owned();
+    let brokers: Vec<String> = candidate.brokers.iter().map(|one| one.short()).collect();
+    let portions: Vec<String> = pieces(offer).iter().map(ToString::to_string).collect();
+    let longest = offer.limits.duration_max;
+    vec![
+        bare(candidate.price.amount()),
+        portions.join(","),
+        sales
+            .floor
+            .map_or_else(none, |floor: PricePerHour| bare(floor.amount())),
+        sales
+            .discount_max
+            .map_or_else(none, |most| most.to_string()),
+        if candidate.pushes_out { "yes" } else { "no" }.to_owned(),
+        first.map_or_else(none, cuda),
+        network(offer.machine.network).to_owned(),
+        longest.map_or_else(|| "any".to_owned(), |most| most.to_string()),
+        bare(offer.prices.upload.amount()),
+        first.map_or_else(none, |gpu| gpu.driver.to_string()),
+        offer.machine.cpu_model.to_string(),
+        brokers.join(","),
+    ]
+}
+
+/// In which numbers of GPUs an offer is sold.
+fn pieces(offer: &Offer) -> Vec<u16> {
+    offer.counts().collect()
+}
+
+/// An amount under a head that says what it is.
+fn bare(amount: protocol::units::MicroUsd) -> String {
+    amount.to_string().replace('$', "")
+}
+
+/// Millionths as people say them: `99.8%`, rounded down, since a promise is not rounded up.
+fn percent(millionths: u32) -> String {
+    format!("{}.{}%", millionths / 10_000, millionths / 1000 % 10)
 }
 
 fn cuda(gpu: &Gpu) -> String {
@@ -116,126 +208,5 @@ const fn network(network: ContainerNetwork) -> &'static str {
     }
 }
 
-/// An offer as programs see it.
-pub(super) fn offer_json(candidate: &Candidate, search: &Search) -> Value {
-    let offer = candidate.offer.body();
-    let (machine, share, prices) = (&offer.machine, &offer.share, &offer.prices);
-    json!({
-        "id": offer.id.to_string(),
-        "host": candidate.host().to_string(),
-        "brokers": candidate.brokers.iter().map(ToString::to_string).collect::<Vec<_>>(),
-        "gpus": share.gpus.iter().map(gpu_json).collect::<Vec<_>>(),
-        "gpu_name": share.gpus.first().map_or("none", |gpu| gpu.model.as_str()),
-        "num_gpus": candidate.gpus,
-        "kind": search.kind.word(),
-        "contract_usd_per_hour": candidate.prices().compute.amount().decimal(),
-        "reliability": f64::from(candidate.reliability) / 1e6,
-        "notice_seconds": offer.limits.notice.0,
-        "price_usd_per_hour": candidate.hourly(search.need).decimal(),
-        "priced_disk_bytes": search.need.disk.0,
-        "compute_usd_per_hour": prices.compute.amount().decimal(),
-        "storage_usd_per_gb_month": prices.storage.amount().decimal(),
-        "upload_usd_per_gb": prices.upload.amount().decimal(),
-        "download_usd_per_gb": prices.download.amount().decimal(),
-        "cpu_millicores": share.cpu_millicores,
-        "cpu_name": machine.cpu_model.as_str(),
-        "architecture": machine.architecture.as_str(),
-        "ram_bytes": share.ram.0,
-        "disk_max_bytes": offer.limits.disk_max.0,
-        "disk_enforced": machine.disk_enforced,
-        "network": network(machine.network),
-        "max_seconds": offer.limits.duration_max.map(|most| most.0),
-        "start_within_seconds": offer.limits.start_within.0,
-        "system": machine.system.as_str(),
-        "kernel": machine.kernel.as_str(),
-        "engine": machine.engine.as_str(),
-        "runtime": machine.runtime.as_str(),
-        "listed_at": rfc3339(offer.listed_at),
-        "expires_at": rfc3339(candidate.offer.header().expires),
-    })
-}
-
-fn gpu_json(gpu: &Gpu) -> Value {
-    let known = |number: u32| (number > 0).then_some(number);
-    let version =
-        |(major, minor): (u16, u16)| ((major, minor) != (0, 0)).then(|| format!("{major}.{minor}"));
-    json!({
-        "model": gpu.model.as_str(),
-        "uuid": gpu.uuid.as_str(),
-        "vram_bytes": gpu.vram.0,
-        "driver": gpu.driver.as_str(),
-        "cuda": version(gpu.cuda),
-        "compute_capability": version(gpu.compute_capability),
-        "pcie_generation": known(gpu.pcie_generation.into()),
-        "pcie_width": known(gpu.pcie_width.into()),
-        "power_limit_mw": known(gpu.power_limit_mw),
-    })
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::fixtures::offers;
-    use protocol::bounded::List;
-    use protocol::filter::Filter;
-    use protocol::terms::{ContractKind, Need};
-    use protocol::units::Bytes;
-
-    fn finding() -> Finding {
-        Finding {
-            candidates: vec![offers::candidate(1, 1, 318_000)],
-            matching: 1,
-            of: 1204,
-            ..Finding::default()
-        }
-    }
-
-    fn search() -> Search {
-        Search {
-            filter: Filter::default(),
-            sort: List::default(),
-            need: Need::disk(Bytes::from_gb(60)),
-            kind: ContractKind::OnDemand,
-            limit: 20,
-        }
-    }
-
-    #[test]
-    fn an_offer_is_one_line_with_the_price_all_in() {
-        // 60 GB at $0.10 a GB-month: 8 333 µ$ an hour.
-        let listing = listing(&finding(), &search(), String::new());
-        let row = &listing.rows[0];
-        assert_eq!(
-            row.cells[1..7],
-            [
-                "1x RTX 4090 24 GB",
-                "0.326333",
-                "16",
-                "60.0 GiB",
-                "500 GB",
-                "12.8"
-            ]
-        );
-        assert_eq!(row.cells.len(), listing.columns.len());
-        assert_eq!(row.id, finding().candidates[0].offer.body().id.to_string());
-        assert_eq!(row.json["price_usd_per_hour"], "0.326333");
-        assert_eq!(row.json["max_seconds"], Value::Null);
-        assert_eq!(row.json["brokers"].as_array().map(Vec::len), Some(2));
-    }
-
-    #[test]
-    fn the_closing_lines_say_what_was_counted_and_what_comes_next() {
-        let search = search();
-        let mut finding = finding();
-        let id = finding.candidates[0].offer.body().id.short();
-        let next = format!("Rent the first: feira rent {id} --image IMAGE");
-        let first = "1 of 1,204 offers. $/H is all-in with 60 GB of disk.".to_owned();
-        assert_eq!(closing_lines(&finding, &search), [first, next]);
-        finding.matching = 30;
-        let first = &closing_lines(&finding, &search)[0];
-        assert!(
-            first.starts_with("1 of 30 that match, of 1,204 offers"),
-            "{first}"
-        );
-    }
-}
+mod tests;
