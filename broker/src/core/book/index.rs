@@ -11,6 +11,7 @@
 
 mod explain;
 mod narrow;
+mod query;
 mod scale;
 mod search;
 mod shelf;
@@ -19,10 +20,10 @@ mod slices;
 mod tests;
 
 pub use explain::{Cost, Explained};
+pub use query::{Layout, Matches, Order, Query, Row, Rows, Slot, Subject, Test};
 pub use scale::{Range, UNKNOWN};
 
 use shelf::{Home, ROWS_MAX, Shelf};
-use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 /// Most pairs of model and count that have shelves of their own. Rows of more go to one mixed home: a stranger who
@@ -33,22 +34,7 @@ const HOMES_MAX: usize = 2048;
 type Key = (i64, u64, Slot);
 
 /// No key is less.
-const LOWEST: Key = (i64::MIN, 0, Slot(0));
-
-/// Which columns there are, and which of them the index itself works with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Layout {
-    /// How many columns a row has.
-    pub columns: usize,
-    /// The column of the GPU model, as a number for each.
-    pub model: usize,
-    /// The column of how many GPUs the row sells.
-    pub count: usize,
-    /// The column of the price of an hour without storage.
-    pub price: usize,
-    /// The column of the price of storage.
-    pub storage: usize,
-}
+const LOWEST: Key = (i64::MIN, 0, Slot::FIRST);
 
 /// Of a shelf that nothing is on.
 const NO_COLUMNS: Layout = Layout {
@@ -56,97 +42,8 @@ const NO_COLUMNS: Layout = Layout {
     model: 0,
     count: 0,
     price: 0,
-    storage: 0,
+    extras: &[],
 };
-
-/// What a row has: a value for each column, [`UNKNOWN`] where it is not known.
-#[derive(Debug, Clone, Copy)]
-pub struct Row<'a> {
-    /// The values, in the order of the columns.
-    pub values: &'a [i64],
-    /// Orders rows of the same price; what is equal in both is ordered by [`Rows::compare`].
-    pub tie: u64,
-}
-
-/// A row of an index, while it is in there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Slot(u32);
-
-impl Slot {
-    const NOWHERE: Self = Self(u32::MAX);
-
-    /// The number of it, for lists beside the index: numbers are used again, so they stay small.
-    #[must_use]
-    pub fn number(self) -> usize {
-        usize::try_from(self.0).unwrap_or(usize::MAX)
-    }
-}
-
-/// What a test is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Subject {
-    /// A column.
-    Column(usize),
-    /// The price of an hour with storage: see [`Rows::storage_cost`].
-    Total,
-    /// Something that the index does not hold: see [`Rows::holds`].
-    Outside,
-}
-
-/// A condition: the subject's value is known and in one of the ranges.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Test {
-    /// What it is about.
-    pub subject: Subject,
-    /// Rising, without overlap; nothing for what is outside.
-    pub ranges: Vec<Range>,
-}
-
-/// What matches are ordered by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Order {
-    /// Price with storage, tie, [`Rows::compare`].
-    Total,
-    /// A column, then as above. What is not known comes last.
-    Column {
-        /// Which.
-        column: usize,
-        /// Whether the largest comes first.
-        is_descending: bool,
-    },
-    /// [`Rows::compare`] alone.
-    Outside,
-}
-
-/// What is searched.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Query {
-    /// All must hold.
-    pub tests: Vec<Test>,
-    /// What comes first.
-    pub order: Order,
-    /// How many of the first are wanted.
-    pub wanted: usize,
-}
-
-/// What an index asks of whoever knows the rows.
-pub trait Rows {
-    /// What the asked storage costs in an hour at a price; never less at a higher one, and nothing at nothing.
-    fn storage_cost(&self, price: i64) -> i64;
-    /// Whether a row meets the test at this place of the query.
-    fn holds(&self, test: usize, slot: Slot) -> bool;
-    /// Which of two rows comes first.
-    fn compare(&self, left: Slot, right: Slot) -> Ordering;
-}
-
-/// The matches of a search.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Matches {
-    /// How many there are.
-    pub count: usize,
-    /// The first of them, in order.
-    pub first: Vec<Slot>,
-}
 
 /// Where a row is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -215,9 +112,10 @@ impl Index {
     /// Bytes that it takes.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        let stacks = self.homes.values().map(|stack| {
-            size_of::<(Home, Stack)>() + stack.capacity() * size_of::<(Key, u32)>()
-        });
+        let stacks = self
+            .homes
+            .values()
+            .map(|stack| size_of::<(Home, Stack)>() + stack.capacity() * size_of::<(Key, u32)>());
         let empty = self.shelves.capacity() - self.shelves.len();
         self.shelves.iter().map(Shelf::bytes).sum::<usize>()
             + stacks.sum::<usize>()
@@ -231,7 +129,7 @@ impl Index {
     pub fn insert(&mut self, row: &Row<'_>, is_shown: bool) -> Slot {
         let slot = self.spare_slots.pop().unwrap_or_else(|| {
             self.places.push(NOWHERE);
-            Slot(u32::try_from(self.places.len() - 1).unwrap_or(u32::MAX))
+            Slot::nth(self.places.len() - 1)
         });
         self.shown += usize::from(is_shown);
         self.put(row, slot, is_shown);
@@ -413,7 +311,11 @@ impl Index {
             });
         }
         let is_full = inside.len() >= ROWS_MAX / 4 * 3;
-        let middle = if is_full { inside.len() / 2 } else { inside.len() };
+        let middle = if is_full {
+            inside.len() / 2
+        } else {
+            inside.len()
+        };
         let (lower, upper) = inside.split_at(middle);
         let middle = upper.first().map(|part| part.key);
         let [lower, upper] =
@@ -441,7 +343,9 @@ impl Index {
         };
         let index = stack.iter().position(|(_, shelf)| *shelf == number);
         let index = index.unwrap_or(0);
-        let neighbour = stack.get(index + 1).or_else(|| stack.get(index.checked_sub(1)?));
+        let neighbour = stack
+            .get(index + 1)
+            .or_else(|| stack.get(index.checked_sub(1)?));
         let Some((_, other)) = neighbour.copied() else {
             if shelf.rows() == 0 {
                 self.homes.remove(&home);
@@ -457,7 +361,11 @@ impl Index {
         let joined = Shelf::of(&self.layout, home, &[shelf, beside], &parts);
         // The one with the lower keys stays, and takes the keys of both.
         let is_next = stack.get(index + 1).is_some();
-        let (kept, gone) = if is_next { (number, other) } else { (other, number) };
+        let (kept, gone) = if is_next {
+            (number, other)
+        } else {
+            (other, number)
+        };
         self.replace(kept, joined);
         if let Some(stack) = self.homes.get_mut(&home) {
             stack.retain(|(_, shelf)| *shelf != gone);

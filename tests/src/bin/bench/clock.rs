@@ -2,7 +2,9 @@
 //!
 //! Must not convert or compare; it only says what the time is.
 
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
+
+use rustix::time::{ClockId, clock_gettime};
 
 /// A point in time to measure from.
 #[expect(
@@ -20,4 +22,11 @@ pub(crate) fn now() -> Instant {
 )]
 pub(crate) fn time_of_day() -> SystemTime {
     SystemTime::now()
+}
+
+/// The CPU time that this thread took so far.
+pub(crate) fn on_cpu() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    let nanoseconds = u32::try_from(time.tv_nsec).unwrap_or(0);
+    Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), nanoseconds)
 }

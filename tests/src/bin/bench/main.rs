@@ -4,6 +4,7 @@
 //! Must not judge: a row that misses its goal says so, and the run still ends well. It fails only
 //! where something could not be measured.
 
+mod book;
 mod clock;
 mod cpu;
 mod group_commit;

@@ -7,7 +7,7 @@ use std::io::Write as _;
 use serde::Serialize;
 
 use crate::rounds::{Medians, ROUNDS};
-use crate::{Outcome, memory, orders, search, start};
+use crate::{Outcome, book, memory, orders, search, start};
 
 /// One figure beside another one from the same run.
 #[derive(Debug, Serialize)]
@@ -81,10 +81,15 @@ impl Row {
 /// A name that can be asked for, and what measures it.
 type Measure = (&'static str, fn() -> Outcome<Vec<Row>>);
 
-const MEASURES: [Measure; 6] = [
+const MEASURES: [Measure; 11] = [
     ("start", start::measure),
     ("search_client", search::measure_client),
     ("search_broker", search::measure_broker),
+    ("search_1m", book::measure_large),
+    ("search_100k", book::measure_small),
+    ("search_why", book::measure_why),
+    ("book_memory", book::measure_memory),
+    ("book_update", book::measure_update),
     ("orders", orders::measure),
     ("version", memory::measure_version),
     ("memory", memory::measure_sizes),

@@ -3,9 +3,9 @@
 //! How many tests a row fails is counted for 64 rows at once, in bits. Must not change anything.
 
 use super::narrow::{Asked, Masks, Narrowed};
+use super::shelf::Home;
 use super::shelf::{GROUPS_MAX, Shelf};
 use super::slices::{self, NONE};
-use super::shelf::Home;
 use super::{Index, Query, Rows, Slot, Stack, at};
 use std::cmp::Ordering;
 
@@ -16,7 +16,7 @@ pub struct Cost {
     pub fail: usize,
     /// Shown rows that fail no other test, so that they would match without it.
     pub fail_alone: usize,
-    /// The lowest price with storage among those.
+    /// The lowest price with extras among those.
     pub cheapest: Option<i64>,
 }
 
@@ -25,7 +25,7 @@ pub struct Cost {
 pub struct Explained {
     /// For each test, in the query's order.
     pub tests: Vec<Cost>,
-    /// The shown row that fails the fewest tests; of several, the first by price with storage, tie and
+    /// The shown row that fails the fewest tests; of several, the first by price with extras, tie and
     /// [`Rows::compare`].
     pub nearest: Option<Slot>,
 }
@@ -33,7 +33,7 @@ pub struct Explained {
 /// Bits of a count of failed tests, and so one more than the tests it can count, in bits.
 const COUNT_BITS: usize = 7;
 
-/// How far a row is from matching: tests that it fails, price with storage, tie.
+/// How far a row is from matching: tests that it fails, price with extras, tie.
 type Distance = (usize, i64, u64);
 
 /// The nearest row so far.
@@ -104,7 +104,7 @@ impl<R: Rows> Asked<'_, R> {
         }
         let counts = counted(&found.failing, groups);
         let several = several(&counts);
-        let least = self.storage_bounds(shelf).0;
+        let least = self.extra_bounds(shelf).0;
         let least = least.saturating_add(shelf.bounds(self.layout.price).0);
         for (cost, failing) in found.costs.iter_mut().zip(&found.failing) {
             let mut alone = *failing;
@@ -156,7 +156,11 @@ impl<R: Rows> Asked<'_, R> {
 
 fn set_failing(shelf: &Shelf, meeting: &Narrowed, failing: &mut Masks) {
     failing.fill(NONE);
-    let words = shelf.shown().iter().flatten().zip(meeting.rows().iter().flatten());
+    let words = shelf
+        .shown()
+        .iter()
+        .flatten()
+        .zip(meeting.rows().iter().flatten());
     for (failing, (shown, meeting)) in failing.iter_mut().flatten().zip(words) {
         *failing = shown & !meeting;
     }

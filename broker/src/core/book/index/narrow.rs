@@ -103,17 +103,25 @@ impl<R: Rows> Asked<'_, R> {
         self.query.tests.iter().filter(fails).count()
     }
 
-    /// The price of an hour with storage.
+    /// The price of an hour with extras.
     pub(super) fn total(&self, shelf: &Shelf, row: usize) -> i64 {
-        let storage = shelf.value(self.layout.storage, row);
         let price = shelf.value(self.layout.price, row);
-        price.saturating_add(self.rows.storage_cost(storage))
+        let extras = self.layout.extras.iter().enumerate();
+        extras
+            .map(|(which, column)| self.rows.extra(which, shelf.value(*column, row)))
+            .fold(price, i64::saturating_add)
     }
 
-    /// The least and the most that storage costs on a shelf.
-    pub(super) fn storage_bounds(&self, shelf: &Shelf) -> (i64, i64) {
-        let (lowest, highest) = shelf.bounds(self.layout.storage);
-        (self.rows.storage_cost(lowest), self.rows.storage_cost(highest))
+    /// The least and the most that extras cost on a shelf.
+    pub(super) fn extra_bounds(&self, shelf: &Shelf) -> Range {
+        let extras = self.layout.extras.iter().enumerate();
+        extras.fold((0, 0), |(least, most): Range, (which, column)| {
+            let (lowest, highest) = shelf.bounds(*column);
+            (
+                least.saturating_add(self.rows.extra(which, lowest)),
+                most.saturating_add(self.rows.extra(which, highest)),
+            )
+        })
     }
 
     fn is_of_home(&self, test: &Test) -> bool {
@@ -126,7 +134,7 @@ impl<R: Rows> Asked<'_, R> {
         let (column, least, most) = match test.subject {
             Subject::Column(column) => (column, 0, 0),
             Subject::Total => {
-                let (least, most) = self.storage_bounds(shelf);
+                let (least, most) = self.extra_bounds(shelf);
                 (self.layout.price, least, most)
             }
             Subject::Outside => return true,
@@ -144,13 +152,7 @@ impl<R: Rows> Asked<'_, R> {
     }
 
     /// Keeps the rows that may meet a test; says whether some of them may not.
-    fn keep(
-        &self,
-        shelf: &Shelf,
-        test: &Test,
-        levels: &[Within],
-        narrowed: &mut Narrowed,
-    ) -> bool {
+    fn keep(&self, shelf: &Shelf, test: &Test, levels: &[Within], narrowed: &mut Narrowed) -> bool {
         let column = match test.subject {
             Subject::Column(column) => column,
             Subject::Total => self.layout.price,
@@ -267,7 +269,7 @@ fn keep_within(
     }
 }
 
-/// A range of totals as one of prices, where at least `low` of its lower and `high` of its higher end is storage.
+/// A range of totals as one of prices, where at least `low` of its lower and `high` of its higher end are extras.
 fn shifted((first, last): Range, low: i64, high: i64) -> Range {
     (
         first.saturating_sub(low).max(UNKNOWN + 1),

@@ -10,7 +10,7 @@ use super::slices::{self, GROUP_ROWS};
 use super::{Index, Matches, Order, Query, Rows, Slot, Stack, at};
 use std::cmp::Ordering;
 
-/// What a match is ordered by: the asked column, the price with storage, the tie.
+/// What a match is ordered by: the asked column, the price with extras, the tie.
 type Rank = (i64, i64, u64);
 
 const LEAST: Rank = (i64::MIN, i64::MIN, 0);
@@ -83,7 +83,9 @@ impl Index {
     }
 
     fn lowest_price(&self, stack: &Stack) -> i64 {
-        let shelf = stack.first().and_then(|(_, shelf)| self.shelves.get(at(*shelf)));
+        let shelf = stack
+            .first()
+            .and_then(|(_, shelf)| self.shelves.get(at(*shelf)));
         shelf.map_or(i64::MAX, |shelf| shelf.bounds(self.layout.price).0)
     }
 }
@@ -91,7 +93,7 @@ impl Index {
 impl<R: Rows> Asked<'_, R> {
     /// Takes those of the matching rows of a shelf into `first` that belong there.
     fn rank(&self, shelf: &Shelf, matching: &Narrowed, first: &mut First<'_, R>) {
-        let (least, most) = self.storage_bounds(shelf);
+        let (least, most) = self.extra_bounds(shelf);
         let asked = self.least_asked(shelf);
         let Some(prices) = shelf.column(self.layout.price) else {
             return;
@@ -125,7 +127,11 @@ impl<R: Rows> Asked<'_, R> {
                 is_descending,
             } => {
                 let (lowest, highest) = shelf.bounds(column);
-                if is_descending { ranked(highest, true) } else { lowest }
+                if is_descending {
+                    ranked(highest, true)
+                } else {
+                    lowest
+                }
             }
         }
     }

@@ -161,7 +161,11 @@ impl Shelf {
         for (index, shelf) in shelves.iter().enumerate() {
             slices::for_each(&shelf.present, |row| {
                 parts.push(Part {
-                    key: (shelf.value(layout.price, row), shelf.tie(row), shelf.slot(row)),
+                    key: (
+                        shelf.value(layout.price, row),
+                        shelf.tie(row),
+                        shelf.slot(row),
+                    ),
                     shelf: index,
                     row,
                 });

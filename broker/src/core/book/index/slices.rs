@@ -96,7 +96,11 @@ impl Slices {
     /// Writes a row's level.
     pub(super) fn set(&mut self, row: usize, level: usize) {
         let (group, lane, bit) = place(row);
-        let groups = self.planes.iter_mut().skip(group).step_by(self.groups.max(1));
+        let groups = self
+            .planes
+            .iter_mut()
+            .skip(group)
+            .step_by(self.groups.max(1));
         for (index, slice) in groups.enumerate() {
             if let Some(word) = slice.get_mut(lane) {
                 *word = if level >> index & 1 == 1 {

@@ -2,6 +2,7 @@
 
 use super::*;
 use proptest::prelude::*;
+use std::cmp::Ordering;
 
 /// Columns: model, count, price, storage, and three more, the last of them often unknown.
 const LAYOUT: Layout = Layout {
@@ -9,7 +10,7 @@ const LAYOUT: Layout = Layout {
     model: 0,
     count: 1,
     price: 2,
-    storage: 3,
+    extras: &[3, 5],
 };
 
 #[derive(Debug, Clone)]
@@ -25,16 +26,20 @@ struct Pair {
     known: BTreeMap<Slot, Known>,
 }
 
-/// The asked disk makes storage cost three times its price; odd slots meet outside tests.
+/// The first extra costs three times its price, the second a thousandth; odd slots meet outside tests.
 struct Outside<'a>(&'a BTreeMap<Slot, Known>);
 
 impl Rows for Outside<'_> {
-    fn storage_cost(&self, price: i64) -> i64 {
-        price.max(0) * 3
+    fn extra(&self, which: usize, price: i64) -> i64 {
+        if which == 0 {
+            price.max(0) * 3
+        } else {
+            price.max(0) / 1000
+        }
     }
 
     fn holds(&self, _: usize, slot: Slot) -> bool {
-        slot.0 % 2 == 1
+        slot.number() % 2 == 1
     }
 
     fn compare(&self, left: Slot, right: Slot) -> Ordering {
@@ -44,16 +49,18 @@ impl Rows for Outside<'_> {
 }
 
 fn total(known: &Known) -> i64 {
-    known.values[2] + known.values[3].max(0) * 3
+    known.values[2] + known.values[3] * 3 + known.values[5] / 1000
 }
 
 fn meets(test: &Test, slot: Slot, known: &Known) -> bool {
     let value = match test.subject {
         Subject::Column(column) => known.values[column],
         Subject::Total => total(known),
-        Subject::Outside => return slot.0 % 2 == 1,
+        Subject::Outside => return slot.number() % 2 == 1,
     };
-    test.ranges.iter().any(|(low, high)| *low <= value && value <= *high)
+    test.ranges
+        .iter()
+        .any(|(low, high)| *low <= value && value <= *high)
 }
 
 fn order_key(order: Order, known: &Known) -> i64 {
@@ -86,7 +93,14 @@ impl Pair {
         let mut found: Vec<_> = self
             .shown()
             .filter(|(slot, known)| query.tests.iter().all(|test| meets(test, **slot, known)))
-            .map(|(slot, known)| (order_key(query.order, known), total(known), known.tie, *slot))
+            .map(|(slot, known)| {
+                (
+                    order_key(query.order, known),
+                    total(known),
+                    known.tie,
+                    *slot,
+                )
+            })
             .collect();
         found.sort_unstable();
         let rows = Outside(&self.known);
@@ -134,7 +148,10 @@ impl Pair {
             tie: known.tie,
         };
         let slot = self.index.insert(&row, known.is_shown);
-        assert!(self.known.insert(slot, known).is_none(), "a slot given twice");
+        assert!(
+            self.known.insert(slot, known).is_none(),
+            "a slot given twice"
+        );
     }
 
     fn nth(&self, number: usize) -> Option<Slot> {
@@ -199,7 +216,15 @@ enum Change {
 
 fn rows() -> impl Strategy<Value = Known> {
     let maybe = prop_oneof![Just(UNKNOWN), 0..5_i64, -1_000_000..1_000_000_i64];
-    let fields = (0..3_i64, 1..4_i64, price(), 0..3_i64, 0..100_i64, 0..1_000_000_i64, maybe);
+    let fields = (
+        0..3_i64,
+        1..4_i64,
+        price(),
+        0..3_i64,
+        0..100_i64,
+        0..1_000_000_i64,
+        maybe,
+    );
     (fields, 0..3_u64, prop::bool::weighted(0.9)).prop_map(|(fields, tie, is_shown)| {
         let (model, count, price, storage, few, many, maybe) = fields;
         Known {
@@ -321,7 +346,7 @@ proptest! {
         queries.iter().for_each(|query| pair.check(query));
         for _ in 0..30_000 {
             let number = usize::try_from(noise(&mut seed) % 5000).unwrap();
-            let slot = Slot(u32::try_from(number).unwrap());
+            let slot = Slot::nth(number);
             let known = noisy(&mut seed);
             match noise(&mut seed) % 3 {
                 0 => pair.reprice(slot, known.values[2]),
