@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 const EXIT_CODES: &str = "\
-Exit codes: 0 done · 1 failed · 2 used wrongly or a bad broker.toml · 3 not found · 4 not allowed \
+Exit codes: 0 done · 1 failed · 2 used wrongly or a bad broker.toml · 3 not found, or an invariant broke (simulate) · 4 not allowed \
 (key or file permissions) · 8 the broker does not run or does not answer";
 
 /// The command line of a broker's operator.
@@ -64,6 +64,8 @@ pub enum Command {
     /// The books
     #[command(subcommand)]
     Ledger(Ledger),
+    /// Let a scenario happen in this program's market, with a virtual clock and no network; prints JSON lines
+    Simulate(Simulate),
     /// Rebuild the state from the journal's first event and compare it with every entry; changes nothing
     Replay,
     /// Copy the journal to a new file while the broker runs, and check the copy
@@ -230,6 +232,14 @@ pub struct Leases {
 pub enum Ledger {
     /// Add up every entry: the sum must be zero and no balance below it
     Check,
+}
+
+/// Which scenario.
+#[derive(Debug, Args)]
+pub struct Simulate {
+    /// A JSON file with settings, hosts, steps and until_s
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
 }
 
 /// Where to.

@@ -12,6 +12,7 @@ mod payments;
 mod payouts;
 mod restore;
 mod run;
+mod simulate;
 mod status;
 
 use crate::args::{Arguments, Command, Ledger};
@@ -54,6 +55,7 @@ fn dispatch(command: Command, place: &Place) -> Result<Exit, Failure> {
         Command::Payouts(payouts) => payouts::payouts(place, payouts),
         Command::Suspend(suspend) => payments::suspend(place, suspend),
         Command::Ledger(Ledger::Check) => ledger::check(place),
+        Command::Simulate(simulate) => simulate::simulate(&simulate.file),
         Command::Replay => ledger::replay(place),
         Command::Backup(backup) => backup::backup(place, &backup.file),
         Command::Restore(restore) => restore::restore(place, &restore),

@@ -3,7 +3,8 @@
 //! ```text
 //! main ─▶ commands ─▶ server ─▶ api ─▶ market (one thread) ─▶ core, store      core never points back
 //!                       ├─▶ goals, watches     what goes out by itself
-//!                       └─▶ admin, health      the operator's socket, the metrics page
+//!                 │     └─▶ admin, health      the operator's socket, the metrics page
+//!                 └─▶ simulate ─▶ core           scenarios, without any of the rest
 //! ```
 //!
 //! The program is a thin shell over [`commands::run`]; tests start [`server::Server`]s.
@@ -27,4 +28,5 @@ mod watches;
 
 pub mod core;
 pub mod market;
+pub mod simulate;
 pub mod store;

@@ -87,7 +87,7 @@ fn burn(lease: &Lease) -> MicroUsd {
 }
 
 /// The broker's account of a lease.
-pub(super) fn receipt_of(lease: &Lease, meter: crate::core::meter::Meter) -> Receipt {
+pub(crate) fn receipt_of(lease: &Lease, meter: crate::core::meter::Meter) -> Receipt {
     let contract = &lease.contract;
     let amounts = lease.charge_for(&meter.usage);
     let term = earning(lease, &meter);

@@ -174,9 +174,22 @@ impl Desk {
         if let Err(refusal) = self.book.announce(wall, host, offers, addresses) {
             return Ok(Err(refusal));
         }
+        self.book.rate(host, &self.hosts_watched.score(host));
         self.waiting.note(Venue::Host(host));
         self.settle_down(now, record)?;
         Ok(Ok(()))
+    }
+
+    /// When time brings something next, as far as it is known: [`Self::tick`] has to be called then, and may
+    /// be called before. Nothing when the desk waits for others alone.
+    #[must_use]
+    pub fn next_moment(&self) -> Option<Timestamp> {
+        let moments = [
+            self.soft.first_look(),
+            self.ripening.first_look(),
+            self.waiting.first_end(),
+        ];
+        moments.into_iter().flatten().min()
     }
 
     /// When a host announced anything last, if it did and is still there.

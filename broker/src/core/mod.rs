@@ -51,7 +51,7 @@ mod matching;
 mod resume;
 mod waiting;
 
-mod accounts;
+pub(crate) mod accounts;
 mod check;
 mod lease_command;
 mod rebid;

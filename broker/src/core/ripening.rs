@@ -42,6 +42,11 @@ impl Ripening {
         first.map(|(_, lease)| *lease)
     }
 
+    /// When the first earnings are to be looked at.
+    pub(super) fn first_look(&self) -> Option<Timestamp> {
+        self.queue.first().map(|(at, _)| *at)
+    }
+
     /// Looks at a lease's earnings at `at` next, or never again.
     pub(super) fn look(&mut self, lease: LeaseId, at: Option<Timestamp>) {
         if let Some(before) = self.looks.remove(&lease) {

@@ -91,6 +91,11 @@ impl Soft {
             .map(|(_, lease)| *lease)
     }
 
+    /// When the first lease is to be looked at.
+    pub(super) fn first_look(&self) -> Option<Timestamp> {
+        self.looks.first().map(|(look, _)| *look)
+    }
+
     /// Looks at a lease at `look` next.
     pub(super) fn look_at(&mut self, lease: LeaseId, look: Timestamp) {
         if let Some(live) = self.leases.get_mut(&lease) {

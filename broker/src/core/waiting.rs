@@ -120,6 +120,11 @@ impl Waiting {
         self.known.len()
     }
 
+    /// When the first order stops waiting.
+    pub(super) fn first_end(&self) -> Option<Timestamp> {
+        self.ends.first().map(|(until, _)| *until)
+    }
+
     /// An order that should not wait any more at `now`.
     pub(super) fn ended(&self, now: Timestamp) -> Option<LeaseId> {
         let first = self.ends.first().filter(|(until, _)| *until <= now);

@@ -14,6 +14,8 @@ pub enum Exit {
     Usage,
     /// Not found.
     NotFound,
+    /// What must always be true is not.
+    Broken,
     /// Not allowed: key, permissions.
     NotAllowed,
     /// Nothing answers: the program that should run, the engine, a broker.
@@ -28,7 +30,7 @@ impl Exit {
             Self::Done => 0,
             Self::Failed => 1,
             Self::Usage => 2,
-            Self::NotFound => 3,
+            Self::NotFound | Self::Broken => 3,
             Self::NotAllowed => 4,
             Self::Unreachable => 8,
         }
