@@ -392,7 +392,7 @@ mod tests {
     #[test]
     fn times_are_utc_and_money_may_be_owed() {
         let row = HostRow {
-            host: Some(HostId::from_bytes([1; 32]).to_string()),
+            host: HostId::from_bytes([1; 32]),
             connected: false,
             heard_at: Some(Timestamp(1_000_000_000_000)),
             offers: 0,

@@ -199,7 +199,8 @@ impl Desk {
         Ok(())
     }
 
-    /// Whether CPU time and RAM of a part are there when `gone` are.
+    /// Whether CPU time and RAM of a part are there when `gone` are. Who has notice counts as gone: what comes
+    /// for its GPUs counts already.
     pub(super) fn has_room_beside(
         &self,
         host: HostId,
@@ -209,8 +210,18 @@ impl Desk {
     ) -> bool {
         let (mut cpu, mut ram) = (u64::from(part.cpu_millicores), part.ram.0);
         for lease in self.leases_on(host, offer.id) {
-            let is_there =
-                lease.state.holds_resources() || matches!(lease.state, State::Clearing { .. });
+            let is_there = match lease.state {
+                State::Noticed { .. } => false,
+                State::Clearing { .. } => true,
+                State::Offered { .. }
+                | State::Accepted { .. }
+                | State::Preparing { .. }
+                | State::Running
+                | State::Suspect { .. }
+                | State::Paused { .. }
+                | State::Closing { .. }
+                | State::Closed { .. } => lease.state.holds_resources(),
+            };
             if is_there && !gone.contains(&lease.id) {
                 let share = &lease.contract.share;
                 cpu = cpu.saturating_add(share.cpu_millicores.into());

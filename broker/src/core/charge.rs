@@ -81,23 +81,24 @@ mod tests {
         };
         // 400 000 + floor(50 × 100 000 × 3600 / 2 592 000) = 400 000 + 6944.
         let disk = Bytes::from_gb(50);
-        let whole = charged(&prices(), disk, &usage, MicroUsd(1_000_000));
+        let rates = Rates::flat(prices().compute);
+        let whole = charged(&prices(), &rates, disk, &usage, MicroUsd(1_000_000));
         assert_eq!(
             (whole.compute, whole.storage),
             (MicroUsd(400_000), MicroUsd(6944))
         );
-        let capped = charged(&prices(), disk, &usage, MicroUsd(400_001));
+        let capped = charged(&prices(), &rates, disk, &usage, MicroUsd(400_001));
         assert_eq!(
             (capped.compute, capped.storage),
             (MicroUsd(400_000), MicroUsd(1))
         );
-        let less = charged(&prices(), disk, &usage, MicroUsd(7));
+        let less = charged(&prices(), &rates, disk, &usage, MicroUsd(7));
         assert_eq!((less.compute, less.storage), (MicroUsd(7), MicroUsd::ZERO));
     }
 
     #[test]
     fn the_hold_of_the_market_rules() {
-        let hold = running_cost(&prices(), Bytes::from_gb(50), Seconds(3600));
+        let hold = running_cost(&prices(), prices().compute, Bytes::from_gb(50), Seconds(3600));
         assert_eq!(hold, MicroUsd(406_944));
     }
 

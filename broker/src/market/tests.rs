@@ -130,7 +130,7 @@ async fn an_end_and_a_new_start_lose_nothing() {
     thread.stopped().await.unwrap();
     assert_eq!(handle.counts().await, Err(Rejection::ShuttingDown));
     clock.advance(Millis(11_000));
-    let (store, market) = Store::create(folder.path(), broker_id()).unwrap();
+    let (store, market) = Store::open(folder.path(), broker_id()).unwrap();
     assert_eq!(
         (store.recovery().snapshot_at, store.recovery().replayed),
         (Some(2), 0)
@@ -171,7 +171,7 @@ async fn a_full_disk_ends_the_market_and_acknowledges_nothing() {
         assert!(acknowledged < 100_000, "the disk is never full");
     }
     assert!(matches!(thread.stopped().await, Err(MarketError::Store(_))));
-    let (_, market) = Store::create(folder.path(), broker_id()).unwrap();
+    let (_, market) = Store::open(folder.path(), broker_id()).unwrap();
     assert_eq!(market.available(renter_id(0)), MicroUsd(acknowledged));
 }
 
@@ -241,8 +241,10 @@ fn everything() -> Search {
     Search {
         filter: Filter::default(),
         sort: List::default(),
-        disk: Bytes(0),
+        need: protocol::terms::Need::default(),
+        kind: protocol::terms::ContractKind::OnDemand,
         limit: 20,
+        job: None,
     }
 }
 

@@ -8,6 +8,7 @@ use protocol::filter::{Filter, parse_sort};
 use protocol::machine::Gpu;
 use protocol::message::Rejection;
 use protocol::offer::offer_id;
+use protocol::terms::ContractKind;
 use protocol::units::{Bytes, MicroUsd, PricePerGbMonth};
 
 fn book() -> Book {
@@ -32,27 +33,37 @@ fn search(expression: &str) -> Search {
     Search {
         filter,
         sort: List::default(),
-        disk: Bytes(0),
+        need: Need::default(),
+        kind: ContractKind::OnDemand,
         limit: 64,
+        job: None,
     }
 }
 
+/// Everything can be had, at what its host asks.
+fn at_ask(listing: &Listing, _: u16) -> Option<Available> {
+    Some(Available {
+        price: listing.offer().prices.compute,
+        pushes_out: false,
+    })
+}
+
 fn prices(found: &Found) -> Vec<u64> {
-    let price = |offer: &Signed<Offer>| offer.verify().unwrap().body().prices.compute.0;
+    let price = |found: &FoundOffer| found.price.0;
     found.offers.iter().map(price).collect()
 }
 
 #[test]
 fn the_cheapest_comes_first_and_the_count_is_exact() {
     let book = priced(&[400_000, 200_000, 300_000]);
-    let found = book.search(&search("gpu=rtx4090"), NOW, |_| true);
+    let found = book.search(&search("gpu=rtx4090"), NOW, at_ask);
     assert_eq!(prices(&found), [200_000, 300_000, 400_000]);
     assert_eq!((found.matching, found.of, found.nearest), (3, 3, None));
     let two = Search {
         limit: 2,
         ..search("")
     };
-    let found = book.search(&two, NOW, |_| true);
+    let found = book.search(&two, NOW, at_ask);
     assert_eq!(
         (prices(&found), found.matching),
         (vec![200_000, 300_000], 3)
@@ -62,7 +73,7 @@ fn the_cheapest_comes_first_and_the_count_is_exact() {
         sort: parse_sort("price-").unwrap(),
         ..search("")
     };
-    assert_eq!(prices(&book.search(&dearest, NOW, |_| true)), [400_000]);
+    assert_eq!(prices(&book.search(&dearest, NOW, at_ask)), [400_000]);
     assert_eq!(
         book.search(
             &Search {
@@ -70,7 +81,7 @@ fn the_cheapest_comes_first_and_the_count_is_exact() {
                 ..search("")
             },
             NOW,
-            |_| true
+            at_ask
         )
         .matching,
         3
@@ -86,14 +97,14 @@ fn the_disk_decides_between_two_prices() {
     book.announce(NOW, host(1), vec![signed(1, dear_disk)], List::default())
         .unwrap();
     assert_eq!(
-        prices(&book.search(&search(""), NOW, |_| true)),
+        prices(&book.search(&search(""), NOW, at_ask)),
         [199_000, 200_000]
     );
     let with_disk = Search {
-        disk: Bytes::from_gb(100),
+        need: Need::disk(Bytes::from_gb(100)),
         ..search("price<0.22")
     };
-    assert_eq!(prices(&book.search(&with_disk, NOW, |_| true)), [200_000]);
+    assert_eq!(prices(&book.search(&with_disk, NOW, at_ask)), [200_000]);
 }
 
 #[test]
@@ -108,11 +119,11 @@ fn equal_prices_go_by_age_then_by_id() {
         List::default(),
     )
     .unwrap();
-    let found = book.search(&search(""), NOW, |_| true);
+    let found = book.search(&search(""), NOW, at_ask);
     let ids: Vec<OfferId> = found
         .offers
         .iter()
-        .map(|offer| offer.verify().unwrap().body().id)
+                .map(|found| found.offer.verify().unwrap().body().id)
         .collect();
     let mut others = [offer(0, "GPU-1", 100).id, offer(1, "GPU-1", 100).id];
     others.sort();
@@ -123,11 +134,13 @@ fn equal_prices_go_by_age_then_by_id() {
 fn taken_and_expired_offers_are_not_found() {
     let mut book = priced(&[100, 200]);
     let taken = offer(0, "GPU-1", 100).id;
-    let found = book.search(&search(""), NOW, |listing| listing.offer().id != taken);
+    let found = book.search(&search(""), NOW, |listing, gpus| {
+        at_ask(listing, gpus).filter(|_| listing.offer().id != taken)
+    });
     assert_eq!((prices(&found), found.of), (vec![200], 1));
     let late = Timestamp(NOW.0 + 90_000);
     assert!(book.get(taken, Timestamp(late.0 - 1)).is_some() && book.get(taken, late).is_none());
-    assert_eq!(book.search(&search(""), late, |_| true).of, 0);
+    assert_eq!(book.search(&search(""), late, at_ask).of, 0);
     assert_eq!(
         (book.expire(Timestamp(late.0 - 1)), book.expire(late)),
         (0, 2)
@@ -176,7 +189,7 @@ fn refused(list: Vec<Verified<Offer>>) -> BookRefusal {
         .announce(NOW, host(0), list, List::default())
         .unwrap_err();
     // What was there stands.
-    assert_eq!(prices(&book.search(&search(""), NOW, |_| true)), [100]);
+    assert_eq!(prices(&book.search(&search(""), NOW, at_ask)), [100]);
     refusal
 }
 
@@ -257,7 +270,7 @@ fn the_book_takes_on_no_more_than_its_limits() {
 #[test]
 fn nothing_found_is_explained_with_the_nearest() {
     let book = priced(&[400_000, 300_000]);
-    let found = book.search(&search("gpu=rtx4090 price<0.25 gpus>=1"), NOW, |_| true);
+    let found = book.search(&search("gpu=rtx4090 price<0.25 gpus>=1"), NOW, at_ask);
     let counts: Vec<_> = found
         .eliminated
         .iter()
@@ -267,10 +280,10 @@ fn nothing_found_is_explained_with_the_nearest() {
         counts,
         [(0, 0, None), (2, 2, Some(MicroUsd(300_000))), (0, 0, None)]
     );
-    let nearest = found.nearest.unwrap().verify().unwrap().into_body();
+    let nearest = found.nearest.unwrap().offer.verify().unwrap().into_body();
     assert_eq!(nearest.id, offer(1, "GPU-1", 300_000).id);
     assert_eq!(
-        book.search(&search("gpu=h100"), NOW, |_| false).nearest,
+        book.search(&search("gpu=h100"), NOW, |_, _| None).nearest,
         None
     );
 }
@@ -289,6 +302,7 @@ fn an_answer_of_the_largest_offers_fits_into_a_message() {
             .collect();
         big.share.resources = List::new(uuids.iter().map(|uuid| text(uuid)).collect()).unwrap();
         big.share.gpus = List::new(gpus.clone()).unwrap();
+        big.chunks = protocol::offer::Chunks::Whole;
         big.machine.gpus = List::new(gpus).unwrap();
         big.id = offer_id(host(number), &big.share.resources);
         book.announce(
@@ -299,7 +313,7 @@ fn an_answer_of_the_largest_offers_fits_into_a_message() {
         )
         .unwrap();
     }
-    let found = book.search(&search(""), NOW, |_| true);
+    let found = book.search(&search(""), NOW, at_ask);
     assert_eq!(found.matching, 64);
     assert!(
         found.offers.len() < 64 && found.offers.len() > 20,
@@ -325,7 +339,7 @@ fn a_thousand_offers_are_answered_from_in_one_pass() {
         limit: 20,
         ..search("gpu=rtx4090 num_gpus>=1 dph<0.2 cuda>=12.4 gpu_ram>=24")
     };
-    let found = book.search(&query, NOW, |_| true);
+    let found = book.search(&query, NOW, at_ask);
     // Hosts 0 to 99 ask less than $0.20.
     assert_eq!(
         (found.matching, found.of, found.offers.len()),

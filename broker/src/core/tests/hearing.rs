@@ -1,13 +1,14 @@
 //! What a broker may say of containers and hosts that it only hears of, and by which clock. One story each.
 
 use super::lifecycle::lease_in;
-use super::world::{Ask, World, broker_id, host_id};
+use super::world::{Ask, World, broker_id, broker_key, host_id};
 use protocol::filter::Filter;
 use protocol::lease::{
     ContainerState, PauseCause, Phase, ProblemKind, Progress, Stage, StopReason,
 };
 use protocol::message::{Rejection, Search};
 use protocol::order::LeaseAction;
+use protocol::terms::{ContractKind, Need};
 use protocol::units::{Bytes, MicroUsd, Millis, Seconds};
 
 const STOPPED: ContainerState = ContainerState::Stopped(StopReason::Asked);
@@ -132,8 +133,10 @@ fn offers_stand_and_hosts_are_heard_by_the_clock_and_not_by_the_journal() {
     let search = Search {
         filter: Filter::default(),
         sort: protocol::bounded::List::default(),
-        disk: Bytes(0),
+        need: Need::default(),
+        kind: ContractKind::OnDemand,
         limit: 20,
+        job: None,
     };
     assert_eq!(world.desk.search(world.now, &search).matching, 1);
     let rows = world.desk.hosts(world.now);
@@ -142,7 +145,8 @@ fn offers_stand_and_hosts_are_heard_by_the_clock_and_not_by_the_journal() {
     let lease = world.running(0, order);
     // What the broker signs is fresh for those whose clocks are right.
     let goal = world.desk.goal(host_id(0));
-    let award = goal.leases[0].award.verify_fresh(host_id(0).into(), clock);
+    let award = goal.leases[0].award.sign(&broker_key());
+    let award = award.verify_fresh(host_id(0).into(), clock);
     assert!(award.is_ok(), "{award:?}");
     let receipt = world.desk.receipt(world.now, host_id(0).into(), lease);
     let receipt = receipt.unwrap().verify_fresh(broker_id().into(), clock);

@@ -1,9 +1,12 @@
 //! The rules of the market, held to their numbers and to their tables.
 
+mod bids;
 mod hearing;
+mod honest;
 mod lifecycle;
 mod money;
 mod observer;
+mod outbid;
 mod parties;
 mod play;
 mod refusals;

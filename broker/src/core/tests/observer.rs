@@ -33,12 +33,14 @@ impl Observer {
     /// Time passed while the lease was in that phase.
     pub(super) fn pass(&mut self, passed: Millis, phase: &Phase) {
         match phase {
-            Phase::Running => {
+            Phase::Running | Phase::Noticed(..) => {
                 self.open.0 = self.open.0.plus(passed);
                 self.open.1 = self.open.1.plus(passed);
             }
             Phase::Paused(_) => self.open.1 = self.open.1.plus(passed),
-            Phase::Offered
+            Phase::Resting
+            | Phase::Clearing(_)
+            | Phase::Offered
             | Phase::Accepted
             | Phase::Preparing
             | Phase::Suspect
@@ -77,8 +79,11 @@ impl Observer {
             | Phase::Accepted
             | Phase::Preparing
             | Phase::Running
+            | Phase::Noticed(..)
             | Phase::Suspect => self.may_run = true,
-            Phase::Paused(_) | Phase::Closed(_) => self.may_run = false,
+            Phase::Resting | Phase::Clearing(_) | Phase::Paused(_) | Phase::Closed(_) => {
+                self.may_run = false;
+            }
             // What may run when it is told to end may run until it is gone.
             Phase::Closing(_) => {}
         }

@@ -4,9 +4,9 @@ use ed25519_dalek::SigningKey;
 use protocol::bounded::{List, Text};
 use protocol::ids::{BrokerId, HostId, PublicKey, RenterId};
 use protocol::job::{Job, PinnedImage};
-use protocol::machine::{ContainerNetwork, Machine};
-use protocol::offer::{Offer, ResourceName, Share, offer_id};
-use protocol::terms::{Limits, Prices};
+use protocol::machine::{ContainerNetwork, GPUS_MAX, Gpu, Machine};
+use protocol::offer::{Chunks, Offer, ResourceName, Share, offer_id};
+use protocol::terms::{Limits, Prices, Sales};
 use protocol::units::{Bytes, PricePerGb, PricePerGbMonth, PricePerHour, Seconds, Timestamp};
 
 pub(crate) const START: Timestamp = Timestamp(1_800_000_000_000);
@@ -39,12 +39,20 @@ fn public(key: &SigningKey) -> PublicKey {
     PublicKey::from_bytes(key.verifying_key().to_bytes())
 }
 
-/// What an offer asks and bounds.
+/// What an offer sells, asks and bounds.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ask {
+    /// How many GPUs; 0 for a machine without one.
+    pub(crate) gpus: u16,
+    pub(crate) chunks: Chunks,
+    pub(crate) gpus_min: u16,
     pub(crate) prices: Prices,
+    pub(crate) sales: Sales,
     pub(crate) start_within: Seconds,
+    pub(crate) duration_min: Seconds,
     pub(crate) duration_max: Option<Seconds>,
+    pub(crate) until: Option<Timestamp>,
+    pub(crate) notice: Seconds,
     pub(crate) disk_max: Bytes,
 }
 
@@ -52,15 +60,40 @@ impl Default for Ask {
     /// The offer of the first example of the market rules.
     fn default() -> Self {
         Self {
+            gpus: 0,
+            chunks: Chunks::Any,
+            gpus_min: 0,
             prices: Prices {
                 compute: PricePerHour(400_000),
                 storage: PricePerGbMonth(100_000),
                 upload: PricePerGb(10_000),
                 download: PricePerGb(0),
             },
+            sales: Sales::default(),
             start_within: Seconds(600),
+            duration_min: Seconds(0),
             duration_max: None,
+            until: None,
+            notice: Seconds(120),
             disk_max: Bytes::from_gb(500),
+        }
+    }
+}
+
+impl Ask {
+    /// Of so many GPUs at that price each, with no other price, and interruptible from `floor`.
+    pub(crate) fn gpus(gpus: u16, compute: u64, floor: Option<u64>) -> Self {
+        Self {
+            gpus,
+            prices: Prices {
+                compute: PricePerHour(compute),
+                ..Prices::default()
+            },
+            sales: Sales {
+                floor: floor.map(PricePerHour),
+                discount_max: None,
+            },
+            ..Self::default()
         }
     }
 }
@@ -80,37 +113,75 @@ pub(crate) fn job() -> Job {
     }
 }
 
+/// The resources of an offer: `resource` itself without GPUs, and else one for each, named after it.
+fn resources(resource: &ResourceName, ask: &Ask) -> Vec<ResourceName> {
+    if ask.gpus == 0 {
+        return vec![resource.clone()];
+    }
+    (0..ask.gpus)
+        .map(|n| Text::new(format!("{}-{n:02}", resource.as_str())).unwrap())
+        .collect()
+}
+
+fn gpu(uuid: &ResourceName) -> Gpu {
+    Gpu {
+        model: Text::new("NVIDIA GeForce RTX 4090").unwrap(),
+        uuid: uuid.clone(),
+        vram: Bytes::from_gb(24),
+        driver: Text::new("570.124.06").unwrap(),
+        cuda: (12, 8),
+        compute_capability: (8, 9),
+        pcie_generation: 4,
+        pcie_width: 16,
+        power_limit_mw: 450_000,
+    }
+}
+
+/// A share has 4 cores and 16 GB for each GPU, or for the machine.
 pub(crate) fn offer(host: u8, resource: &ResourceName, ask: &Ask, now: Timestamp) -> Offer {
+    let resources = resources(resource, ask);
+    let gpus: List<Gpu, GPUS_MAX> = if ask.gpus == 0 {
+        List::default()
+    } else {
+        List::first(resources.iter().map(gpu))
+    };
+    let parts = u64::from(ask.gpus.max(1));
     Offer {
-        id: offer_id(host_id(host), std::slice::from_ref(resource)),
+        id: offer_id(host_id(host), &resources),
         sequence: now.0,
         listed_at: START,
-        machine: machine(),
+        machine: machine(gpus.clone(), parts),
         share: Share {
-            resources: List::first([resource.clone()]),
-            gpus: List::default(),
-            cpu_millicores: 4000,
-            ram: Bytes::from_gb(16),
-            shared_memory: Bytes::from_gb(1),
+            resources: List::first(resources),
+            gpus,
+            cpu_millicores: 4000 * u32::try_from(parts).unwrap(),
+            ram: Bytes::from_gb(16 * parts),
+            shared_memory: Bytes::from_gb(parts),
         },
+        chunks: ask.chunks,
+        gpus_min: ask.gpus_min,
         prices: ask.prices,
+        sales: ask.sales,
         limits: Limits {
             start_within: ask.start_within,
+            duration_min: ask.duration_min,
             duration_max: ask.duration_max,
+            until: ask.until,
             stop_grace: Seconds(10),
+            notice: ask.notice,
             disk_max: ask.disk_max,
         },
         brokers: List::first([broker_id()]),
     }
 }
 
-fn machine() -> Machine {
+fn machine(gpus: List<Gpu, GPUS_MAX>, parts: u64) -> Machine {
     Machine {
         cpu_model: Text::new("EPYC").unwrap(),
         architecture: Text::new("x86_64").unwrap(),
         cpu_cores: 4,
         has_avx: true,
-        ram: Bytes::from_gb(16),
+        ram: Bytes::from_gb(16 * parts),
         disk_total: Bytes::from_gb(1000),
         disk_free: Bytes::from_gb(900),
         disk_enforced: false,
@@ -119,6 +190,6 @@ fn machine() -> Machine {
         engine: Text::new("20.10.24").unwrap(),
         runtime: Text::new("runc 1.1.5").unwrap(),
         network: ContainerNetwork::Bridge,
-        gpus: List::default(),
+        gpus,
     }
 }

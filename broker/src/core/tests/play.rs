@@ -327,7 +327,7 @@ impl Play {
             .unwrap()
             .check(self.world.now, lease)?;
         let pending = market.ledger().balance(&Account::HostPending(id));
-        prop_assert_eq!(pending, parts(lease).1);
+        prop_assert_eq!(pending.saturating_add(lease.matured), parts(lease).1);
         if lease.state.is_closed() {
             prop_assert_eq!(
                 market.held(id),

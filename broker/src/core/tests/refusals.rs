@@ -3,10 +3,10 @@
 use super::world::{Ask, World, host_id, host_key, renter_id, renter_key};
 use crate::core::command::{Answer, Command};
 use protocol::bounded::List;
-use protocol::ids::{Digest, OrderId};
+use protocol::ids::{Digest, OfferId, OrderId};
 use protocol::lease::{ContainerState, Grant, Meters, Phase};
 use protocol::message::Rejection;
-use protocol::order::{LeaseAction, LeaseCommand, LeaseName, Order};
+use protocol::order::{LeaseAction, LeaseCommand, LeaseName, Order, Target};
 use protocol::signed::{Envelope, Signed};
 use protocol::units::{Bytes, MicroUsd, PricePerHour, Seconds};
 
@@ -36,6 +36,12 @@ fn refused(change: impl FnOnce(&mut Order), rejection: Rejection) {
     assert_eq!(world.journal.len(), 1);
 }
 
+fn set_target(order: &mut Order, set: impl FnOnce(&mut OfferId, &mut Digest)) {
+    if let Target::Offer { offer, terms } = &mut order.target {
+        set(offer, terms);
+    }
+}
+
 fn bad(field: &str, problem: &str) -> Rejection {
     crate::core::order::bad_value(field, problem)
 }
@@ -43,11 +49,11 @@ fn bad(field: &str, problem: &str) -> Rejection {
 #[test]
 fn orders_that_cannot_be() {
     refused(
-        |order| order.terms = Digest::of(b"other"),
+        |order| set_target(order, |_, terms| *terms = Digest::of(b"other")),
         Rejection::OfferChanged,
     );
     refused(
-        |order| order.offer = protocol::ids::OfferId::from_bytes([0; 16]),
+        |order| set_target(order, |offer, _| *offer = OfferId::from_bytes([0; 16])),
         Rejection::OfferGone,
     );
     refused(

@@ -6,7 +6,7 @@ use crate::core::settings::MarketSettings;
 use protocol::ids::LeaseId;
 use protocol::lease::{ContainerState, EndCause, PauseCause, Phase, Stage, StopReason, Want};
 use protocol::message::Rejection;
-use protocol::order::LeaseAction;
+use protocol::order::{LeaseAction, Target};
 use protocol::units::{MicroUsd, Millis, Seconds};
 
 #[test]
@@ -199,7 +199,10 @@ fn a_deposit_takes_the_warning_back() {
     world.wait(1);
     world.announce();
     let body = super::world::offer(0, &world.asks[0].1, &world.asks[0].2, world.now);
-    order.terms = body.terms_digest().unwrap();
+    order.target = Target::Offer {
+        offer: body.id,
+        terms: body.terms_digest().unwrap(),
+    };
     let lease = world.running(0, order);
     for second in 1..=3000_u64 {
         world.wait(1);

@@ -16,10 +16,11 @@ use protocol::lease::{
 };
 use protocol::message::Rejection;
 use protocol::offer::{Offer, ResourceName};
-use protocol::order::{LeaseAction, LeaseCommand, LeaseName, Order};
+use protocol::order::{LeaseAction, LeaseCommand, LeaseName, Order, Target};
 use protocol::signed::{ANYONE, Envelope, Signed, Statement, Verified};
-use protocol::terms::ContractKind;
+use protocol::terms::Deal;
 use protocol::units::{BasisPoints, Bytes, MicroUsd, Millis, PricePerHour, Seconds, Timestamp};
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 
 pub(crate) use super::parties::*;
@@ -33,6 +34,8 @@ pub(crate) struct World {
     ahead: Millis,
     pub(crate) journal: Vec<Event>,
     pub(crate) asks: Vec<(u8, ResourceName, Ask)>,
+    /// How long the containers of honest hosts ran, in milliseconds.
+    pub(crate) ran: BTreeMap<LeaseId, u64>,
     messages: u64,
     sequence: u64,
 }
@@ -46,6 +49,7 @@ impl World {
             ahead: Millis(0),
             journal: Vec::new(),
             asks: Vec::new(),
+            ran: BTreeMap::new(),
             messages: 0,
             sequence: 0,
         }
@@ -149,10 +153,35 @@ impl World {
                 .iter()
                 .map(|(_, resource, ask)| self.signed_offer(host, resource, ask));
             let offers: Vec<_> = offers.collect();
-            self.desk
-                .announce(self.now, host_id(host), offers, List::default())
-                .unwrap();
+            let Self {
+                desk, journal, now, ..
+            } = self;
+            let result: Result<_, Infallible> = desk.announce(
+                *now,
+                host_id(host),
+                offers,
+                List::default(),
+                &mut |event| {
+                    journal.push(event.clone());
+                    Ok(())
+                },
+            );
+            result.unwrap().unwrap();
         }
+    }
+
+    /// A host that offers nothing says where it is.
+    pub(crate) fn announce_at(&mut self, host: u8, address: Text<256>) {
+        let Self {
+            desk, journal, now, ..
+        } = self;
+        let (host, addresses) = (host_id(host), List::first([address]));
+        let result: Result<_, Infallible> =
+            desk.announce(*now, host, Vec::new(), addresses, &mut |event| {
+                journal.push(event.clone());
+                Ok(())
+            });
+        result.unwrap().unwrap();
     }
 
     fn signed_offer(&self, host: u8, resource: &ResourceName, ask: &Ask) -> Verified<Offer> {
@@ -184,7 +213,8 @@ impl World {
         Signed::sign(body, key, envelope).unwrap()
     }
 
-    /// An order for the offer of that index, with 50 GB, a large budget and no other limit.
+    /// An order for the offer of that index on demand: one GPU if it has any, 50 GB, a large budget and no
+    /// other limit.
     pub(crate) fn order(&mut self, offered: usize) -> Order {
         self.messages += 1;
         let (host, resource, ask) = self.asks[offered].clone();
@@ -193,9 +223,14 @@ impl World {
         id[..8].copy_from_slice(&self.messages.to_le_bytes());
         Order {
             id: OrderId::from_bytes(id),
-            offer: body.id,
-            terms: body.terms_digest().unwrap(),
-            kind: ContractKind::OnDemand,
+            target: Target::Offer {
+                offer: body.id,
+                terms: body.terms_digest().unwrap(),
+            },
+            deal: Deal::OnDemand,
+            gpus: ask.gpus.min(1),
+            cpu_millicores: None,
+            ram: None,
             name: LeaseName::new(format!("lease-{}", self.messages)).unwrap(),
             job: job(),
             disk: Bytes::from_gb(50),
@@ -204,6 +239,39 @@ impl World {
             duration_max: None,
             access: List::default(),
         }
+    }
+
+    /// The same, without a disk, in another deal and of so many GPUs.
+    pub(crate) fn deal(&mut self, offered: usize, deal: Deal, gpus: u16) -> Order {
+        Order {
+            deal,
+            gpus,
+            disk: Bytes(0),
+            ..self.order(offered)
+        }
+    }
+
+    /// A bid that waits for a day for the price to come down to `limit`.
+    pub(crate) fn bid(&self, limit: u64) -> Deal {
+        Deal::Bid {
+            limit: PricePerHour(limit),
+            until: self.now.after(Seconds(86_400).millis()),
+        }
+    }
+
+    /// An interruptible lease, waited for a day.
+    pub(crate) fn interruptible(&self, bid: u64) -> Deal {
+        Deal::Interruptible {
+            bid: PricePerHour(bid),
+            until: self.now.after(Seconds(86_400).millis()),
+            fallback: None,
+        }
+    }
+
+    /// The host asks another price for a GPU from now on.
+    pub(crate) fn reprice(&mut self, offered: usize, compute: u64) {
+        self.asks[offered].2.prices.compute = PricePerHour(compute);
+        self.announce();
     }
 
     pub(crate) fn place(&mut self, renter: u8, order: Order) -> Result<LeaseId, Rejection> {
@@ -292,7 +360,11 @@ impl World {
     }
 
     pub(crate) fn act_command(&mut self, lease: LeaseId, action: LeaseAction) -> Command {
-        let renter = self.desk.market().lease(lease).unwrap().contract.renter;
+        let market = self.desk.market();
+        let renter = match market.lease(lease) {
+            Some(lease) => lease.contract.renter,
+            None => market.resting(lease).unwrap().renter(),
+        };
         let renter = (0..100).find(|n| renter_id(*n) == renter).unwrap();
         Command::Lease(self.sign(LeaseCommand { lease, action }, &renter_key(renter)))
     }

@@ -4,9 +4,9 @@ use ed25519_dalek::SigningKey;
 use protocol::bounded::{List, Text};
 use protocol::ids::{BrokerId, HostId, MessageId, PublicKey};
 use protocol::machine::{ContainerNetwork, Gpu, Machine};
-use protocol::offer::{Offer, Share, offer_id};
+use protocol::offer::{Chunks, Offer, Share, offer_id};
 use protocol::signed::{ANYONE, Envelope, Signed, Verified};
-use protocol::terms::{Limits, Prices};
+use protocol::terms::{Limits, Prices, Sales};
 use protocol::units::{Bytes, PricePerGb, PricePerGbMonth, PricePerHour, Seconds, Timestamp};
 
 pub(super) const BROKER: BrokerId = BrokerId::from_bytes([0xb0; 32]);
@@ -73,6 +73,9 @@ pub(super) fn offer(number: u32, uuid: &str, price: u64) -> Offer {
             ram: Bytes::from_gb(32),
             shared_memory: Bytes::from_gb(16),
         },
+        chunks: Chunks::Any,
+        gpus_min: 0,
+        sales: Sales::default(),
         prices: Prices {
             compute: PricePerHour(price),
             storage: PricePerGbMonth(72_000),
@@ -81,8 +84,11 @@ pub(super) fn offer(number: u32, uuid: &str, price: u64) -> Offer {
         },
         limits: Limits {
             start_within: Seconds(300),
+            duration_min: Seconds(0),
             duration_max: None,
+            until: None,
             stop_grace: Seconds(10),
+            notice: Seconds(120),
             disk_max: Bytes::from_gb(100),
         },
         brokers: List::new(vec![BROKER]).unwrap(),

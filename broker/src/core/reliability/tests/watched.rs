@@ -17,11 +17,7 @@ use std::collections::BTreeMap;
 /// A host is heard, and says that it is reached in the network `network`.
 fn heard(world: &mut World, host: u8, network: u8) {
     let address = Text::new(format!("/ip4/203.{network}.113.7/tcp/7700")).unwrap();
-    let now = world.now;
-    world
-        .desk
-        .announce(now, host_id(host), Vec::new(), List::first([address]))
-        .unwrap();
+    world.announce_at(host, address);
 }
 
 fn lines(world: &World) -> usize {
