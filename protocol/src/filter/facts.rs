@@ -46,13 +46,20 @@ pub type Rank = (MicroUsd, Reverse<u32>, Timestamp, OfferId, u16);
 
 /// What an offer has in one field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Fact<'a> {
+pub enum Fact<'a> {
+    /// A number of base units.
     Number(i64),
+    /// A version.
     Version([u32; 4]),
+    /// Yes or no.
     Flag(bool),
+    /// One of the words of the field.
     Choice(&'static str),
+    /// Words, each with a space on both sides of it.
     Words(&'a str),
+    /// A GPU's model, as names are ordered: see [`Facts::model`].
     Model(&'a str),
+    /// The bytes of an id.
     Id(&'a [u8]),
     /// Last, so that it sorts behind everything that is known.
     Unknown,
@@ -120,7 +127,8 @@ impl Facts {
     }
 
     /// What model its GPUs are.
-    pub(super) const fn model(&self) -> &ModelName {
+    #[must_use]
+    pub const fn model(&self) -> &ModelName {
         &self.gpu
     }
 
@@ -185,7 +193,8 @@ impl Facts {
     }
 
     /// What the offer has in one field, priced with `need`.
-    pub(super) fn fact(&self, field: Field, need: Need) -> Fact<'_> {
+    #[must_use]
+    pub fn fact(&self, field: Field, need: Need) -> Fact<'_> {
         let version = |known: Option<[u32; 4]>| known.map_or(Fact::Unknown, Fact::Version);
         match field {
             Field::GpuName => Fact::Model(self.gpu.base()),

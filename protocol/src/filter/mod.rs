@@ -19,7 +19,7 @@ mod value;
 
 pub use evaluate::{Failed, Prepared, compare};
 pub use explain::Explanation;
-pub use facts::{Facts, Rank};
+pub use facts::{Fact, Facts, Rank};
 pub use field::{Field, FieldInfo, Kind, NotKnown, Unfound, Unit, fields, find_field};
 pub use model::{ModelName, gigabytes_as_sold};
 pub use parse::parse_sort;

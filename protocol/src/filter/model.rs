@@ -8,7 +8,7 @@ use crate::units::Bytes;
 use std::collections::BTreeSet;
 
 /// A GPU's name taken apart: what model it is, and which form of it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ModelName {
     /// Letters and digits of the model, like `rtx4090` or `h100`.
     base: String,
