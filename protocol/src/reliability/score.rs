@@ -97,6 +97,12 @@ impl Score {
         self.start_probability * survival(self.faults, self.exposure_hours, hours)
     }
 
+    /// Faults to expect in 10⁹ hours, rounded down: the hazard as an integer.
+    #[must_use]
+    pub fn hazard_in_billion_hours(&self) -> u32 {
+        u32::try_from(millionths(self.hazard_per_hour * 1000.0)).unwrap_or(u32::MAX)
+    }
+
     /// The score of a host of which nothing is known: eight tenths of six tenths.
     #[must_use]
     pub fn unknown() -> Self {

@@ -160,6 +160,8 @@ fn table_new() {
     // .8 · .6
     assert_eq!(score.ppm, 480_000);
     assert_eq!(score.ppm, Score::unknown().ppm);
+    // 10⁹ / 36
+    assert_eq!(score.hazard_in_billion_hours(), 27_777_777);
 }
 
 #[test]

@@ -92,10 +92,7 @@ impl Desk {
         record: &mut impl FnMut(&Event) -> Result<(), E>,
     ) -> Result<(), E> {
         for fact in self.hosts_watched.facts(now) {
-            let hosts: Vec<HostId> = match &fact {
-                Fact::Away(_) => self.market.reliability().hosts().collect(),
-                _ => Vec::new(),
-            };
+            let is_of_all = matches!(fact, Fact::Away(_));
             let event = Event {
                 at: now,
                 fact,
@@ -103,12 +100,14 @@ impl Desk {
             };
             record(&event)?;
             self.market.apply(event);
-            for host in hosts {
-                self.hosts_watched.touch(host);
+            if is_of_all {
+                self.hosts_watched.touch_all();
             }
         }
         let reliability = self.market.reliability();
-        self.hosts_watched.compute_due(reliability, now);
+        for host in self.hosts_watched.compute_due(reliability, now) {
+            self.book.rate(host, &self.hosts_watched.score(host));
+        }
         Ok(())
     }
 }

@@ -98,6 +98,14 @@ impl HostWatch {
         self.set_due(host, Timestamp(0));
     }
 
+    /// Says that every score is to be computed anew.
+    pub(in crate::core) fn touch_all(&mut self) {
+        let hosts: Vec<HostId> = self.due_at.keys().copied().collect();
+        for host in hosts {
+            self.touch(host);
+        }
+    }
+
     /// What is worth journalling of what was heard and not heard up to `now`.
     pub(in crate::core) fn facts(&mut self, now: Timestamp) -> Vec<Fact> {
         let mut facts = Vec::new();
