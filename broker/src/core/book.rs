@@ -8,15 +8,18 @@
 //! index can take its place.
 
 mod admission;
+mod by_job;
+pub mod index;
 
 pub use admission::BookRefusal;
 
 use protocol::bounded::{List, Text};
 use crate::core::available::Available;
 use protocol::filter::{Explanation, Facts, Filter, Prepared, compare};
-use protocol::ids::{BrokerId, HostId, OfferId};
+use protocol::ids::{BrokerId, Digest, HostId, OfferId};
 use protocol::message::{FOUND_MAX, Found, FoundOffer, Search};
 use protocol::offer::{OFFERS_MAX, Offer};
+use protocol::reliability::Score;
 use protocol::terms::Need;
 use protocol::signed::Verified;
 use protocol::units::Timestamp;
@@ -59,8 +62,12 @@ pub enum Announced {
 pub struct Listing {
     verified: Verified<Offer>,
     host: HostId,
+    /// [`Offer::terms_digest`]: every order that names the offer is held against it.
+    terms: Option<Digest>,
     /// Of each number of GPUs that is sold together.
     portions: Vec<Facts>,
+    /// How often its host fails, in failures in 10⁹ hours; 0 when nobody said.
+    hazard: u32,
 }
 
 impl Listing {
@@ -69,6 +76,9 @@ impl Listing {
         let portions = offer.counts().map(|gpus| Facts::of(host, offer, gpus));
         Self {
             portions: portions.collect(),
+            hazard: 0,
+            // What was decoded can be encoded; if not, nobody can have agreed to it.
+            terms: offer.terms_digest().ok(),
             verified,
             host,
         }
@@ -81,14 +91,26 @@ impl Listing {
             gpus: facts.gpus(),
             price: available.map_or(ask, |available| available.price),
             pushes_out: available.is_some_and(|available| available.pushes_out),
-            reliability: 0,
+            reliability: facts.reliability(),
+            hazard: self.hazard,
         }
+    }
+
+    /// How often its host fails, in failures in 10⁹ hours; 0 when nobody said.
+    const fn hazard(&self) -> u32 {
+        self.hazard
     }
 
     /// The offer.
     #[must_use]
     pub const fn offer(&self) -> &Offer {
         self.verified.body()
+    }
+
+    /// What a renter agrees to who orders it.
+    #[must_use]
+    pub const fn terms(&self) -> Option<Digest> {
+        self.terms
     }
 
     /// The offer as its host signed it.
@@ -219,6 +241,20 @@ impl Book {
         }
     }
 
+    /// Says how reliable a host is whose offers these are now. Offers that are announced anew are those of an
+    /// unknown host until it is said again.
+    pub fn rate(&mut self, host: HostId, score: &Score) {
+        let offers = self.hosts.get(&host).map(|entry| &entry.offers);
+        for offer in offers.into_iter().flatten() {
+            if let Some(listing) = self.listings.get_mut(offer) {
+                listing.hazard = score.hazard_in_billion_hours();
+                for facts in &mut listing.portions {
+                    facts.set_reliability(score.ppm);
+                }
+            }
+        }
+    }
+
     /// Forgets a host and all that it offers.
     pub fn withdraw(&mut self, host: HostId) {
         if let Some(entry) = self.hosts.remove(&host) {
@@ -346,7 +382,7 @@ impl Book {
         if matching.is_empty() {
             self.explain(search, &filter, shown(), &mut found);
         }
-        found.offers = self.best(search, matching, available);
+        found.offers = self.best(search, now, matching, available);
         found
     }
 
@@ -354,18 +390,26 @@ impl Book {
     fn best(
         &self,
         search: &Search,
-        mut matching: Vec<(&Listing, &Facts)>,
+        now: Timestamp,
+        matching: Vec<(&Listing, &Facts)>,
         available: impl Fn(&Listing, u16) -> Option<Available>,
     ) -> List<FoundOffer, FOUND_MAX> {
         let order = |left: &(&Listing, &Facts), right: &(&Listing, &Facts)| -> Ordering {
             compare(&search.sort, search.need, left.1, right.1)
         };
         let wanted = usize::from(search.limit).min(FOUND_MAX);
-        if wanted > 0 && wanted < matching.len() {
-            matching.select_nth_unstable_by(wanted, order);
-            matching.truncate(wanted);
-        }
-        matching.sort_unstable_by(order);
+        let matching = match &search.job {
+            Some(job) => by_job::first(job, search, (wanted, now), matching, &available),
+            None => {
+                let mut matching = matching;
+                if wanted > 0 && wanted < matching.len() {
+                    matching.select_nth_unstable_by(wanted, order);
+                    matching.truncate(wanted);
+                }
+                matching.sort_unstable_by(order);
+                matching
+            }
+        };
         let mut room = FOUND_BYTES_MAX;
         let fitting = matching
             .into_iter()

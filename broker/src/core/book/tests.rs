@@ -1,5 +1,6 @@
 //! The book as hosts and renters see it: lists that replace each other, bounds, searches.
 
+mod by_job;
 mod offers;
 
 use super::*;
