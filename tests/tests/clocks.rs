@@ -25,7 +25,7 @@ fn a_renter_whose_clock_is_off_is_told_both_times_and_nothing_is_signed_for_it()
         let said = market.renter.rent("early", &[]).code(4);
         let _ = said.says("E0404").says(words).says("timedatectl");
         let said = market.renter.feira(&["doctor"]).code(1);
-        let _ = said.says("the clock of").says("timedatectl");
+        let _ = said.says(words).says("the clock of").says("timedatectl");
     }
     market.renter.clock_ahead_s = 0;
     let _ = market.renter.feira(&["doctor"]).ok();

@@ -223,16 +223,19 @@ fn the_engine_is_restarted_under_a_lease() {
 }
 
 #[test]
-fn the_engine_is_restarted_while_a_lease_starts_stops_and_ends() {
+fn the_engine_is_restarted_while_a_lease_starts_stops_resumes_and_ends() {
     let mut engine = Engine::start();
     let market = Market::on(Stage::on_engine(&engine.socket()), &[]);
-    for command in ["rent", "stop", "end"] {
+    for command in ["rent", "stop", "resume", "end"] {
         let name = format!("amid-{command}");
         market.renter.wait_for_offers(1);
         let mut child = if command == "rent" {
             market.start_rent(&name)
         } else {
             let _ = market.renter.rent(&name, &[]).ok();
+            if command == "resume" {
+                let _ = market.renter.feira(&["stop", &name]).ok();
+            }
             let arguments = [command, name.as_str(), "--yes"];
             market.begin(&arguments[..if command == "end" { 3 } else { 2 }])
         };

@@ -16,7 +16,7 @@ use protocol::message::LeaseScope;
 use protocol::net::frames::MessageReader;
 use protocol::signed::CLOCK_SKEW_MAX;
 use protocol::tunnel::{Downward, Logs, Purpose};
-use protocol::units::Seconds;
+use protocol::units::{Millis, Seconds};
 
 /// Runs the command.
 pub(crate) async fn run(context: &Context) -> Result<Exit, Failure> {
@@ -125,11 +125,12 @@ async fn reach(context: &Context, brokers: &[BrokerAddresses]) -> Vec<Check> {
 fn clock(broker: &Broker) -> Check {
     let apart = broker.clock_ahead_ms();
     let side = if apart >= 0 { "behind" } else { "ahead of" };
-    let found = format!(
-        "{} ms {side} the clock of {}",
-        apart.unsigned_abs(),
-        broker.id.short()
-    );
+    // A network answers in milliseconds; a clock that is wrong is so by minutes and hours.
+    let length = match Millis(apart.unsigned_abs()) {
+        Millis(near @ ..10_000) => format!("{near} ms"),
+        far => far.seconds().to_string(),
+    };
+    let found = format!("{length} {side} the clock of {}", broker.id.short());
     let limit = CLOCK_SKEW_MAX.millis().0;
     let fix = "set this machine's clock: timedatectl set-ntp true";
     match apart.unsigned_abs() {
