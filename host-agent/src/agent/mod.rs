@@ -12,7 +12,7 @@
 //! * `events`: the loop itself, one closed enum of what can happen.
 //! * `goals`: what brokers ask. `talk`, `saying`: what they are told. `words`: what the log calls it.
 //!   `announce`: the offers.
-//! * `jobs`: work on containers. `notices`: the file that tells one that it has to go. `sight`: what the engine shows. `disks`: what leases may still write.
+//! * `jobs`: which work on containers is under way. `task`: the work itself. `notices`: the file that tells one that it has to go. `sight`: what the engine shows. `disks`: what leases may still write.
 //! * `answers`: what the owner asks.
 
 mod desk;
@@ -29,6 +29,7 @@ mod disks;
 mod jobs;
 mod notices;
 mod sight;
+mod task;
 
 mod answers;
 mod entry;

@@ -1,7 +1,7 @@
 //! What the log calls things: words for people, where the types only have names for programs. It decides nothing.
 
 use super::events::What;
-use crate::core::reconcile::Work;
+use crate::core::work::Work;
 use protocol::lease::{RefusalReason, StopReason, Want};
 use protocol::units::{Millis, Timestamp};
 

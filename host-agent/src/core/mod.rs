@@ -9,7 +9,7 @@
 //! * [`leases`]: all records together; how a change is applied.
 //! * [`award`]: whether a match that a broker sent may be believed.
 //! * [`goal`]: what a broker's goal changes.
-//! * [`reconcile`]: what the containers that are there change, and what to do about the difference.
+//! * [`reconcile`]: what the containers that are there change. [`work`]: what to do about the difference.
 //! * [`report`]: what is said to the broker about each lease.
 //! * [`notice`]: when a container that has to go was told, and when it is stopped.
 //! * [`meter`], [`traffic`]: how long a container ran, and what crossed its network interfaces.
@@ -25,6 +25,7 @@ pub mod goal;
 pub mod notice;
 pub mod reconcile;
 pub mod report;
+pub mod work;
 
 pub mod meter;
 pub mod offer;

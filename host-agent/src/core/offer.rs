@@ -202,7 +202,10 @@ mod tests {
         let listed = offers(HOST, &machine, &sold, &[]).unwrap();
         let names = |listed: &Listed| {
             let names = listed.offer.share.resources.iter();
-            names.map(ResourceName::as_str).collect::<Vec<_>>().join(",")
+            names
+                .map(ResourceName::as_str)
+                .collect::<Vec<_>>()
+                .join(",")
         };
         let offers: Vec<String> = listed.iter().map(names).collect();
         assert_eq!(offers, ["GPU-b", "GPU-d", "GPU-a,GPU-c"]);

@@ -163,7 +163,9 @@ async fn a_volume_of_the_image_is_covered_and_nothing_is_left() {
         .inspect_container(&name, None::<InspectContainerOptions>)
         .await
         .unwrap();
-    assert_eq!(found.mounts, Some(Vec::new()));
+    let mounts = found.mounts.unwrap();
+    assert_eq!(mounts.len(), 1, "the notices alone: {mounts:?}");
+    assert_eq!(mounts[0].destination.as_deref(), Some("/run/feira"));
     let covers = found.host_config.unwrap().tmpfs.unwrap();
     assert!(covers["/var/data"].contains("size="), "{covers:?}");
 }

@@ -8,6 +8,7 @@
 
 mod access;
 mod engine;
+mod leaving;
 mod life;
 mod pull;
 mod renter;

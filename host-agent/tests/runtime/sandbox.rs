@@ -7,7 +7,7 @@ use host_agent::runtime::exec::{ExecSpec, Piece};
 use host_agent::runtime::sandbox::container_name;
 use protocol::ids::LeaseId;
 
-async fn inside(bench: &Bench, lease: LeaseId, script: &str) -> String {
+pub(crate) async fn inside(bench: &Bench, lease: LeaseId, script: &str) -> String {
     let command = ["sh", "-c", script].map(str::to_owned).to_vec();
     let spec = ExecSpec {
         command,

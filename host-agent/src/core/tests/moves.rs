@@ -3,9 +3,10 @@
 use super::{START, World, at, goal};
 use crate::core::lease::{LeaseRecord, State};
 use crate::core::leases::{Change, Decision, Leases};
-use crate::core::reconcile::{Containers, Observed, Outcome, Work};
+use crate::core::reconcile::{Containers, Observed, Outcome};
 use crate::core::report::Stages;
 use crate::core::traffic::Crossed;
+use crate::core::work::Work;
 use protocol::ids::LeaseId;
 use protocol::lease::{
     ContainerState, Detail, LeaseGoal, Problem, ProblemKind, Stage, StopReason, Want,

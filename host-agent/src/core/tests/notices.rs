@@ -4,9 +4,10 @@ use super::moves::{exited, follow, record, running, runs, see, with};
 use super::{START, World, at};
 use crate::core::lease::State;
 use crate::core::leases::Leases;
-use crate::core::reconcile::{Containers, Observed, Outcome, Work};
+use crate::core::reconcile::{Containers, Observed, Outcome};
 use crate::core::report::Stages;
 use crate::core::traffic::Crossed;
+use crate::core::work::Work;
 use protocol::lease::{ContainerState, LeaseGoal, StopReason, Vacate, Want};
 use protocol::units::{Bytes, Millis, Seconds, Timestamp};
 

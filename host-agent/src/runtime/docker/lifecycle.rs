@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use bollard::models::{
-    ContainerInspectResponse, ContainerState, ContainerStateStatusEnum, NetworkCreateRequest,
+    ContainerInspectResponse, ContainerState, ContainerStateStatusEnum, MountPoint,
+    NetworkCreateRequest,
 };
 use bollard::query_parameters::{
     CreateContainerOptionsBuilder, InspectContainerOptions, KillContainerOptionsBuilder,
@@ -20,8 +21,8 @@ use protocol::units::{Seconds, Timestamp};
 
 use super::super::logs::read_time;
 use super::super::sandbox::{
-    LABEL_BROKER, LABEL_EPOCH, LABEL_HOST, LABEL_LEASE, LABEL_RUN, container_body, container_name,
-    problem,
+    LABEL_BROKER, LABEL_EPOCH, LABEL_HOST, LABEL_LEASE, LABEL_RUN, NOTICES_PATH, container_body,
+    container_name, problem,
 };
 use super::super::{
     Container, ContainerId, ContainerSpec, Exit, PulledImage, RunState, RuntimeError, StartedAt,
@@ -202,7 +203,8 @@ async fn refuse_volumes(runtime: &DockerRuntime, lease: LeaseId) -> Result<(), P
         .await
         .map_err(|error| failed(&error))?;
     let mounts = found.and_then(|found| found.mounts).unwrap_or_default();
-    let Some(mount) = mounts.first() else {
+    let is_of_the_image = |mount: &&MountPoint| mount.destination.as_deref() != Some(NOTICES_PATH);
+    let Some(mount) = mounts.iter().find(is_of_the_image) else {
         return Ok(());
     };
     let path = mount.destination.clone().unwrap_or_default();

@@ -17,6 +17,7 @@ use futures::StreamExt;
 use protocol::ids::{HostId, LeaseId};
 use protocol::job::PinnedImage;
 use protocol::lease::{Problem, ProblemKind, Stage};
+use protocol::operator::rfc3339;
 use protocol::tunnel::WindowSize;
 use protocol::units::{Bytes, Seconds, Timestamp};
 use tokio::sync::mpsc;
@@ -200,13 +201,6 @@ fn unreachable() -> RuntimeError {
         socket: "simulation".to_owned(),
         reason: "it was told to be down".to_owned(),
     }
-}
-
-fn rfc3339(at: Timestamp) -> String {
-    let milliseconds = i64::try_from(at.0).unwrap_or(i64::MAX);
-    jiff::Timestamp::from_millisecond(milliseconds)
-        .map(|at| at.to_string())
-        .unwrap_or_default()
 }
 
 async fn hang_if(hang: bool) {

@@ -1,8 +1,10 @@
 //! What must hold after every step, and what must hold in the end.
 
-use super::{Model, add, at};
+use super::engine::add;
+use super::{Model, at};
 use crate::core::lease::{LeaseRecord, State};
-use crate::core::reconcile::{Observed, Work};
+use crate::core::reconcile::Observed;
+use crate::core::work::Work;
 use protocol::lease::Want;
 use std::collections::BTreeMap;
 

@@ -1,6 +1,7 @@
 //! One predicate for each thing that a container may not be able to do, held against bodies of any job and
 //! image, and each shown to notice the body that breaks it.
 
+mod mounts;
 mod predicates;
 
 use super::*;

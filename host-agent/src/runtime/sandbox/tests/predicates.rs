@@ -1,7 +1,8 @@
 //! What must hold of every container body, one predicate for each thing.
 
 use super::super::*;
-use bollard::models::{ContainerCreateBody as Body, DeviceMapping, Mount, MountType};
+use super::mounts::{mount, nothing_covers_the_notices, only_notices_are_mounted};
+use bollard::models::{ContainerCreateBody as Body, DeviceMapping, Mount};
 
 pub(super) fn hosts(body: &Body) -> &HostConfig {
     body.host_config.as_ref().unwrap()
@@ -103,44 +104,9 @@ fn labels_name_lease_and_host(body: &Body) -> bool {
     })
 }
 
-/// The folder that the tests' agent keeps for the lease; a request cannot name another.
-const NOTICES: &str = "/var/lib/feira-host/notices/l-x";
-
-fn only_notices_are_mounted(body: &Body) -> bool {
-    let [mount] = hosts(body).mounts.as_deref().unwrap_or_default() else {
-        return false;
-    };
-    mount.typ == Some(MountType::BIND)
-        && mount.source.as_deref() == Some(NOTICES)
-        && mount.target.as_deref() == Some("/run/feira")
-        && mount.read_only == Some(true)
-        && mount.bind_options.as_ref().is_some_and(|options| {
-            options.propagation == Some(MountBindOptionsPropagationEnum::RPRIVATE)
-                && options.create_mountpoint.is_none()
-        })
-        && mount.volume_options.is_none()
-        && mount.tmpfs_options.is_none()
-}
-
-fn nothing_covers_the_notices(body: &Body) -> bool {
-    let mounts = hosts(body).tmpfs.clone().unwrap_or_default();
-    !mounts
-        .keys()
-        .any(|path| paths::is_within(path, "/run/feira"))
-}
-
-fn mount(body: &mut Body) -> &mut Mount {
-    hosts_mut(body)
-        .mounts
-        .as_mut()
-        .unwrap()
-        .first_mut()
-        .unwrap()
-}
-
 pub(super) type Predicate = (&'static str, fn(&Body) -> bool, fn(&mut Body));
 
-fn hosts_mut(body: &mut Body) -> &mut HostConfig {
+pub(super) fn hosts_mut(body: &mut Body) -> &mut HostConfig {
     body.host_config.as_mut().unwrap()
 }
 
