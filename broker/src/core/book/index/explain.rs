@@ -6,7 +6,7 @@ use super::narrow::{Asked, Masks, Narrowed};
 use super::shelf::Home;
 use super::shelf::{GROUPS_MAX, Shelf};
 use super::slices::{self, NONE};
-use super::{Index, Query, Rows, Slot, Stack, at};
+use super::{Index, Query, Rows, Slot, Stack, Test, at};
 use std::cmp::Ordering;
 
 /// What one test does.
@@ -48,6 +48,8 @@ struct Found {
     costs: Vec<Cost>,
     nearest: Option<Nearest>,
     narrowed: Narrowed,
+    /// The rows of the shelf at hand that are looked at.
+    rows: Masks,
     /// For each test the rows of the shelf at hand that fail it.
     failing: Vec<Masks>,
 }
@@ -61,14 +63,17 @@ impl Index {
             costs: vec![Cost::default(); query.tests.len()],
             nearest: None,
             narrowed: Narrowed::new(),
+            rows: [NONE; GROUPS_MAX],
             failing: vec![[NONE; GROUPS_MAX]; query.tests.len()],
         };
         // Those that may match first: the nearest is soon found, and most others are known to be farther.
-        let fails = |home: &Home| home.map_or(0, |home| asked.fails_of_home(home));
+        let fails =
+            |tests: &[Test], home: &Home| home.map_or(0, |home| asked.fails_of_home(tests, home));
         let mut stacks: Vec<(usize, &Stack)> = self
             .homes
             .iter()
-            .map(|(home, stack)| (fails(home), stack))
+            .filter(|(home, _)| fails(&query.scope, home) == 0)
+            .map(|(home, stack)| (fails(&query.tests, home), stack))
             .collect();
         stacks.sort_by_key(|(fails, _)| *fails);
         for (fails, stack) in stacks {
@@ -89,14 +94,19 @@ impl<R: Rows> Asked<'_, R> {
     /// Adds what the tests do on a shelf whose rows all fail `fails` of those about their home.
     fn explain(&self, shelf: &Shelf, fails: usize, found: &mut Found) {
         let groups = shelf.shown().len();
-        let shown = slices::count(shelf.shown());
+        self.narrow_to_scope(shelf, &mut found.narrowed);
+        found.rows = *found.narrowed.masks();
+        let looked_at = slices::count(found.narrowed.rows());
+        if looked_at == 0 {
+            return;
+        }
         let is_far = |nearest: Nearest| nearest.distance.0 < fails;
         let counts_alone = fails < 2 || !found.nearest.is_some_and(is_far);
         for (test, cost) in found.costs.iter_mut().enumerate() {
-            self.narrow_to(shelf, test, &mut found.narrowed);
-            cost.fail += shown - slices::count(found.narrowed.rows());
+            self.narrow_to(shelf, &found.rows, test, &mut found.narrowed);
+            cost.fail += looked_at - slices::count(found.narrowed.rows());
             if counts_alone && let Some(failing) = found.failing.get_mut(test) {
-                set_failing(shelf, &found.narrowed, failing);
+                *failing = without(&found.rows, found.narrowed.masks());
             }
         }
         if !counts_alone {
@@ -107,10 +117,7 @@ impl<R: Rows> Asked<'_, R> {
         let least = self.extra_bounds(shelf).0;
         let least = least.saturating_add(shelf.bounds(self.layout.price).0);
         for (cost, failing) in found.costs.iter_mut().zip(&found.failing) {
-            let mut alone = *failing;
-            for (alone, several) in alone.iter_mut().flatten().zip(several.iter().flatten()) {
-                *alone &= !several;
-            }
+            let alone = without(failing, &several);
             let alone = alone.get(..groups).unwrap_or_default();
             let fail_alone = slices::count(alone);
             cost.fail_alone += fail_alone;
@@ -121,20 +128,18 @@ impl<R: Rows> Asked<'_, R> {
                 });
             }
         }
-        self.approach(shelf, &counts, least, &mut found.nearest);
+        let near = fewest(&found.rows, &counts);
+        self.approach(shelf, near, least, &mut found.nearest);
     }
 
     /// Takes the nearest row of a shelf, if it is nearer than the one that is known.
     fn approach(
         &self,
         shelf: &Shelf,
-        counts: &[Masks; COUNT_BITS],
+        (fails, rows): (usize, Masks),
         least: i64,
         nearest: &mut Option<Nearest>,
     ) {
-        let Some((fails, rows)) = fewest(shelf, counts) else {
-            return;
-        };
         if nearest.is_some_and(|nearest| (fails, least, 0) > nearest.distance) {
             return;
         }
@@ -154,16 +159,13 @@ impl<R: Rows> Asked<'_, R> {
     }
 }
 
-fn set_failing(shelf: &Shelf, meeting: &Narrowed, failing: &mut Masks) {
-    failing.fill(NONE);
-    let words = shelf
-        .shown()
-        .iter()
-        .flatten()
-        .zip(meeting.rows().iter().flatten());
-    for (failing, (shown, meeting)) in failing.iter_mut().flatten().zip(words) {
-        *failing = shown & !meeting;
+/// The rows of the first that are not of the second.
+fn without(rows: &Masks, others: &Masks) -> Masks {
+    let mut left = *rows;
+    for (left, other) in left.iter_mut().flatten().zip(others.iter().flatten()) {
+        *left &= !other;
     }
+    left
 }
 
 /// How many tests each row fails: the bits of the number, the lowest first.
@@ -196,28 +198,17 @@ fn several(counts: &[Masks; COUNT_BITS]) -> Masks {
     several
 }
 
-/// The fewest tests that a shown row fails, and the rows that fail so few.
-fn fewest(shelf: &Shelf, counts: &[Masks; COUNT_BITS]) -> Option<(usize, Masks)> {
-    let mut rows = [NONE; GROUPS_MAX];
-    for (rows, shown) in rows.iter_mut().zip(shelf.shown()) {
-        *rows = *shown;
-    }
-    if slices::count(&rows) == 0 {
-        return None;
-    }
+/// The fewest tests that one of these rows fails, and the rows that fail so few.
+fn fewest(rows: &Masks, counts: &[Masks; COUNT_BITS]) -> (usize, Masks) {
+    let mut rows = *rows;
     let mut fails = 0;
     for (bit, count) in counts.iter().enumerate().rev() {
-        let mut fewer = rows;
-        let mut any = 0;
-        for (fewer, count) in fewer.iter_mut().flatten().zip(count.iter().flatten()) {
-            *fewer &= !count;
-            any |= *fewer;
-        }
-        if any == 0 {
+        let fewer = without(&rows, count);
+        if fewer.iter().flatten().all(|word| *word == 0) {
             fails |= 1 << bit;
         } else {
             rows = fewer;
         }
     }
-    Some((fails, rows))
+    (fails, rows)
 }

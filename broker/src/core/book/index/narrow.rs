@@ -37,23 +37,66 @@ struct Within {
 }
 
 impl<R: Rows> Asked<'_, R> {
-    /// Narrows to the shown rows of a shelf that meet all tests, those about its home aside; says whether there
-    /// may be any.
+    /// Narrows to the rows of a shelf that meet all tests, those about its home aside; says whether there may be
+    /// any.
     pub(super) fn narrow(&self, shelf: &Shelf, narrowed: &mut Narrowed) -> bool {
+        let Query { scope, tests, .. } = self.query;
+        narrowed.begin(shelf, self.query.sees_all);
+        self.pass(shelf, scope.iter().chain(tests), narrowed)
+    }
+
+    /// Narrows to the rows of a shelf that are looked at.
+    pub(super) fn narrow_to_scope(&self, shelf: &Shelf, narrowed: &mut Narrowed) {
+        narrowed.begin(shelf, self.query.sees_all);
+        if !self.pass(shelf, self.query.scope.iter(), narrowed) {
+            narrowed.possible.fill(NONE);
+        }
+    }
+
+    /// Narrows to those of `rows` that meet the test at `index`.
+    pub(super) fn narrow_to(
+        &self,
+        shelf: &Shelf,
+        rows: &Masks,
+        index: usize,
+        narrowed: &mut Narrowed,
+    ) {
+        narrowed.possible = *rows;
+        narrowed.is_certain = true;
+        let Some(test) = self.query.tests.get(index) else {
+            return;
+        };
+        narrowed.levels.clear();
+        if !self.add_levels(shelf, test, &mut narrowed.levels) {
+            narrowed.possible.fill(NONE);
+            return;
+        }
+        let levels = std::mem::take(&mut narrowed.levels);
+        if self.keep(shelf, test, &levels, narrowed) {
+            self.decide(shelf, std::iter::once(test), (1, index), narrowed);
+        }
+        narrowed.levels = levels;
+    }
+
+    fn pass<'t>(
+        &self,
+        shelf: &Shelf,
+        tests: impl Iterator<Item = &'t Test> + Clone,
+        narrowed: &mut Narrowed,
+    ) -> bool {
         let has_home = shelf.home().is_some();
         let is_told = |test: &Test| has_home && self.is_of_home(test);
         // All levels first: what is read for them lies far apart, and is waited for at once this way.
         narrowed.levels.clear();
-        for test in self.query.tests.iter().filter(|test| !is_told(test)) {
+        for test in tests.clone().filter(|test| !is_told(test)) {
             if !self.add_levels(shelf, test, &mut narrowed.levels) {
                 return false;
             }
         }
-        narrowed.begin(shelf);
         let levels = std::mem::take(&mut narrowed.levels);
         let mut rest = &*levels;
         let mut open: u64 = 0;
-        for (index, test) in self.query.tests.iter().enumerate() {
+        for (index, test) in tests.clone().enumerate() {
             if is_told(test) {
                 continue;
             }
@@ -69,29 +112,12 @@ impl<R: Rows> Asked<'_, R> {
             }
         }
         narrowed.levels = levels;
-        self.decide(shelf, narrowed, open);
+        self.decide(shelf, tests, (open, 0), narrowed);
         true
     }
 
-    /// Narrows to the shown rows of a shelf that meet the test at `index`.
-    pub(super) fn narrow_to(&self, shelf: &Shelf, index: usize, narrowed: &mut Narrowed) {
-        narrowed.begin(shelf);
-        let Some(test) = self.query.tests.get(index) else {
-            return;
-        };
-        let mut levels = std::mem::take(&mut narrowed.levels);
-        levels.clear();
-        if self.add_levels(shelf, test, &mut levels) {
-            let is_open = self.keep(shelf, test, &levels, narrowed);
-            self.decide(shelf, narrowed, u64::from(is_open) << index.min(63));
-        } else {
-            narrowed.possible.fill(NONE);
-        }
-        narrowed.levels = levels;
-    }
-
-    /// How many of the tests about a row's home all rows of this one fail.
-    pub(super) fn fails_of_home(&self, (model, count): (i64, i64)) -> usize {
+    /// How many of the tests that are about a row's home all rows of this one fail.
+    pub(super) fn fails_of_home(&self, tests: &[Test], (model, count): (i64, i64)) -> usize {
         let fails = |test: &&Test| {
             let value = match test.subject {
                 Subject::Column(column) if column == self.layout.model => model,
@@ -100,7 +126,7 @@ impl<R: Rows> Asked<'_, R> {
             };
             !has(&test.ranges, value)
         };
-        self.query.tests.iter().filter(fails).count()
+        tests.iter().filter(fails).count()
     }
 
     /// The price of an hour with extras.
@@ -167,8 +193,15 @@ impl<R: Rows> Asked<'_, R> {
         }
     }
 
-    /// Drops the rows that fail a test of those whose bit is in `open`.
-    fn decide(&self, shelf: &Shelf, narrowed: &mut Narrowed, open: u64) {
+    /// Drops the rows that fail a test of those whose bit is in `open`; `first` is the place of the first test, for
+    /// what is outside, where it is not the query's.
+    fn decide<'t>(
+        &self,
+        shelf: &Shelf,
+        tests: impl Iterator<Item = &'t Test> + Clone,
+        (open, first): (u64, usize),
+        narrowed: &mut Narrowed,
+    ) {
         if narrowed.is_certain {
             return;
         }
@@ -179,9 +212,8 @@ impl<R: Rows> Asked<'_, R> {
         }
         let doubtful = doubtful.get(..narrowed.groups).unwrap_or_default();
         slices::for_each(doubtful, |row| {
-            let mut tests = self.query.tests.iter().enumerate();
-            let meets = tests.all(|(index, test)| {
-                open >> index.min(63) & 1 == 0 || self.holds(shelf, index, test, row)
+            let meets = tests.clone().enumerate().all(|(index, test)| {
+                open >> index.min(63) & 1 == 0 || self.holds(shelf, first + index, test, row)
             });
             if !meets {
                 slices::set(&mut narrowed.possible, row, false);
@@ -214,11 +246,22 @@ impl Narrowed {
         self.possible.get(..self.groups).unwrap_or_default()
     }
 
-    fn begin(&mut self, shelf: &Shelf) {
-        self.groups = shelf.shown().len();
+    /// The rows that are left, with room for those of a full shelf.
+    pub(super) const fn masks(&self) -> &Masks {
+        &self.possible
+    }
+
+    fn begin(&mut self, shelf: &Shelf, sees_all: bool) {
+        let rows = if sees_all {
+            shelf.present()
+        } else {
+            shelf.shown()
+        };
+        self.groups = rows.len();
         self.is_certain = true;
-        for (possible, shown) in self.possible.iter_mut().zip(shelf.shown()) {
-            *possible = *shown;
+        self.possible.fill(NONE);
+        for (possible, rows) in self.possible.iter_mut().zip(rows) {
+            *possible = *rows;
         }
     }
 

@@ -92,7 +92,11 @@ pub enum Order {
 /// What is searched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Query {
-    /// All must hold.
+    /// Which rows are looked at: those that meet all of these, which are about columns. No explanation counts others.
+    pub scope: Vec<Test>,
+    /// Whether rows that are not shown are looked at, too.
+    pub sees_all: bool,
+    /// What must hold of them.
     pub tests: Vec<Test>,
     /// What comes first.
     pub order: Order,

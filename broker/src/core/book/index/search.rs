@@ -71,10 +71,13 @@ impl Index {
     /// The stacks whose home the query allows, those with the lowest prices first, so that the others are soon
     /// known to hold none of the first.
     fn stacks_for<R: Rows>(&self, asked: &Asked<'_, R>) -> Vec<&Stack> {
+        let Query { scope, tests, .. } = asked.query;
+        let fails =
+            |home| asked.fails_of_home(scope, home) > 0 || asked.fails_of_home(tests, home) > 0;
         let fitting = self
             .homes
             .iter()
-            .filter(|(home, _)| home.is_none_or(|home| asked.fails_of_home(home) == 0));
+            .filter(|(home, _)| !home.is_some_and(fails));
         let mut stacks: Vec<(i64, &Stack)> = fitting
             .map(|(_, stack)| (self.lowest_price(stack), stack))
             .collect();

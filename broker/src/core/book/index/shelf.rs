@@ -187,6 +187,11 @@ impl Shelf {
         self.columns.get(index)
     }
 
+    /// The places that hold a row.
+    pub(super) fn present(&self) -> &[Group] {
+        &self.present
+    }
+
     /// The rows that searches see.
     pub(super) fn shown(&self) -> &[Group] {
         &self.shown

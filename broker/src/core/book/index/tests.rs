@@ -89,9 +89,18 @@ impl Pair {
         self.known.iter().filter(|(_, known)| known.is_shown)
     }
 
+    /// The rows that a query is about.
+    fn looked_at<'a>(&'a self, query: &'a Query) -> impl Iterator<Item = (&'a Slot, &'a Known)> {
+        let is_seen = |known: &Known| query.sees_all || known.is_shown;
+        let in_scope = move |(slot, known): &(&Slot, &Known)| {
+            is_seen(known) && query.scope.iter().all(|test| meets(test, **slot, known))
+        };
+        self.known.iter().filter(in_scope)
+    }
+
     fn check(&self, query: &Query) {
         let mut found: Vec<_> = self
-            .shown()
+            .looked_at(query)
             .filter(|(slot, known)| query.tests.iter().all(|test| meets(test, **slot, known)))
             .map(|(slot, known)| {
                 (
@@ -124,7 +133,7 @@ impl Pair {
         };
         let mut costs = vec![Cost::default(); query.tests.len()];
         let mut nearest = None;
-        for (slot, known) in self.shown() {
+        for (slot, known) in self.looked_at(query) {
             let failed = failed(*slot, known);
             for test in &failed {
                 costs[*test].fail += 1;
@@ -273,13 +282,24 @@ fn queries() -> impl Strategy<Value = Query> {
         2 => (0..7_usize, any::<bool>())
             .prop_map(|(column, is_descending)| Order::Column { column, is_descending }),
     ];
-    (prop::collection::vec(tests(), 0..6), order, 0..30_usize).prop_map(|(tests, order, wanted)| {
-        Query {
-            tests,
-            order,
-            wanted,
-        }
-    })
+    let scope = prop_oneof![
+        3 => Just(Vec::new()),
+        1 => prop::collection::vec(tests(), 1..3),
+    ];
+    let tests = prop::collection::vec(tests(), 0..6);
+    let sees_all = prop::bool::weighted(0.2);
+    (scope, sees_all, tests, order, 0..30_usize).prop_map(
+        |(mut scope, sees_all, tests, order, wanted)| {
+            scope.retain(|test| test.subject != Subject::Outside);
+            Query {
+                scope,
+                sees_all,
+                tests,
+                order,
+                wanted,
+            }
+        },
+    )
 }
 
 proptest! {
@@ -388,6 +408,8 @@ fn made_up_models_share_a_home() {
             ranges: vec![(model, model)],
         }];
         pair.check(&Query {
+            scope: Vec::new(),
+            sees_all: false,
             tests,
             order: Order::Total,
             wanted: 20,

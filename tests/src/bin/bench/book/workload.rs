@@ -257,6 +257,8 @@ fn demand(raw: RawDemand, names: &mut Names) -> Outcome<Demand> {
         id: raw.id,
         kind: raw.kind,
         query: Query {
+            scope: Vec::new(),
+            sees_all: false,
             tests,
             order: Order::Total,
             wanted: WANTED,
