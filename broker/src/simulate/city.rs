@@ -1,8 +1,8 @@
 //! The world of a scenario: one clock, one queue of what happens next, the desk, and those around it.
 //!
-//! What happens at one moment happens in this order: what time brings on the desk, the heartbeats of the hosts
-//! by their place in the file, their containers, the steps of the file. Every goal is served before the next
-//! thing happens.
+//! What happens at one moment happens in this order: containers start and stop on their hosts, then what time
+//! brings on the desk, then the heartbeats of the hosts by their place in the file, then the steps of the file.
+//! Every goal is served before the next thing happens.
 
 use super::actors::{HostActor, Renter, Signer, Stands, key_of, public};
 use super::lines::{self, Line, Names};
@@ -71,10 +71,10 @@ pub struct City<'a> {
 /// What happens next, in the order in which it does at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Next {
-    /// A host is heard, by its place in the file.
-    Heartbeat(usize),
     /// A container of a host's is ready, or has to stop.
     Container(usize),
+    /// A host is heard, by its place in the file.
+    Heartbeat(usize),
     /// The step of that place in the file.
     Step(usize),
 }
@@ -172,8 +172,9 @@ impl<'a> City<'a> {
         loop {
             let first = self.queue.first().copied().filter(|(at, _)| *at <= end);
             let by = first.map_or(end, |(at, _)| at);
+            let is_container = matches!(first, Some((_, Next::Container(_))));
             match self.desk.next_moment() {
-                Some(moment) if moment <= by => {
+                Some(moment) if moment < by || (moment == by && !is_container) => {
                     self.now = self.now.max(moment);
                     self.tick()?;
                     self.serve_changes()?;

@@ -1,6 +1,7 @@
 //! A scenario's file: what is in it, and what is wrong with it.
 
 use protocol::filter::Filter;
+use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use std::collections::BTreeSet;
 
@@ -414,18 +415,37 @@ impl Do {
 }
 
 impl<'de> Deserialize<'de> for Step {
-    /// The time is taken out first, so that what is left can be refused key by key.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        use serde::de::Error;
-        let mut fields = serde_json::Map::deserialize(deserializer)?;
+        deserializer.deserialize_map(StepVisitor)
+    }
+}
+
+/// Reads a step while its own line is being read, so that this is the line of what is wrong with it.
+struct StepVisitor;
+
+impl<'de> Visitor<'de> for StepVisitor {
+    type Value = Step;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a step: an object with at_s and do")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Step, A::Error> {
+        let mut fields = serde_json::Map::new();
+        while let Some((key, value)) = map.next_entry::<String, serde_json::Value>()? {
+            if fields.insert(key.clone(), value).is_some() {
+                return Err(A::Error::custom(format!("{key} stands there twice")));
+            }
+        }
+        // The time is taken out first, so that what is left can be refused key by key.
         let at = fields
             .remove("at_s")
-            .ok_or_else(|| D::Error::missing_field("at_s"))?;
+            .ok_or_else(|| A::Error::missing_field("at_s"))?;
         let at_s = at
             .as_u64()
-            .ok_or_else(|| D::Error::custom(format!("at_s: {at} is not a number of seconds")))?;
-        let what = serde_json::from_value(fields.into()).map_err(D::Error::custom)?;
-        Ok(Self { at_s, what })
+            .ok_or_else(|| A::Error::custom(format!("at_s: {at} is not a number of seconds")))?;
+        let what = serde_json::from_value(fields.into()).map_err(A::Error::custom)?;
+        Ok(Step { at_s, what })
     }
 }
 
