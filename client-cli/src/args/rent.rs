@@ -130,10 +130,10 @@ pub(crate) struct WorkArgs {
     #[arg(long, value_name = "OFFER")]
     pub offer: Option<String>,
     /// CPUs of the lease [default: in proportion to its GPUs]
-    #[arg(long, value_name = "N", value_parser = parse_cores)]
+    #[arg(long, value_name = "N", value_parser = parse_cores, allow_negative_numbers = true)]
     pub cpus: Option<u32>,
     /// RAM of the lease, in GB [default: in proportion to its GPUs]
-    #[arg(long, value_name = "GB", value_parser = parse_gigabytes)]
+    #[arg(long, value_name = "GB", value_parser = parse_gigabytes, allow_negative_numbers = true)]
     pub ram: Option<Bytes>,
     /// The image to run, by tag or digest
     #[arg(long, required = true)]

@@ -73,10 +73,10 @@ pub(crate) struct SearchArgs {
     )]
     pub kind: SearchKind,
     /// Traffic out of the container to price with, in GB an hour
-    #[arg(long, value_name = "GB", value_parser = parse_gigabytes)]
+    #[arg(long, value_name = "GB", value_parser = parse_gigabytes, allow_negative_numbers = true)]
     pub upload: Option<Bytes>,
     /// Traffic into the container to price with, in GB an hour
-    #[arg(long, value_name = "GB", value_parser = parse_gigabytes)]
+    #[arg(long, value_name = "GB", value_parser = parse_gigabytes, allow_negative_numbers = true)]
     pub download: Option<Bytes>,
     /// Order by these fields, a `-` behind one for the largest first
     #[arg(

@@ -2,8 +2,10 @@
 //! says.
 
 mod brokers;
+mod changes;
 mod command_line;
 mod estimate;
+mod kinds;
 mod market;
 mod orders;
 mod program;

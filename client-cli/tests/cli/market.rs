@@ -2,9 +2,10 @@
 //! everything it was asked. It holds no money and checks nothing that a test does not ask it to.
 
 mod goods;
+mod script;
 
 use ed25519_dalek::SigningKey;
-use goods::{offer, order_of, place_of, portion, prices};
+use goods::{bid_of, offer, order_of, place_of, portions, prices, term_of};
 use protocol::bounded::{List, Text};
 use protocol::ids::{BrokerId, LeaseId, PublicKey, RenterId};
 use protocol::lease::{Access, ContainerState, LeaseView, Phase, StopReason};
@@ -13,53 +14,13 @@ use protocol::net::{Identity, Node, NodeConfig, NodeEvent};
 use protocol::order::{LeaseAction, Order};
 use protocol::signed::Signed;
 use protocol::terms::Rates;
-use protocol::units::{BasisPoints, Bytes, MicroUsd, Millis, Timestamp};
+use protocol::units::{BasisPoints, Bytes, MicroUsd, Millis, PricePerHour, Timestamp};
 use protocol::usage::{Amounts, Balance};
-use std::collections::BTreeMap;
+pub(crate) use script::{Script, Seen};
 use std::error::Error;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::sync::oneshot;
-
-/// What a broker does out of the ordinary.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Script {
-    /// Refuses every order like this.
-    pub(crate) refuse: Option<Rejection>,
-    /// Takes so many orders without answering.
-    pub(crate) swallow: usize,
-    /// New leases never start.
-    pub(crate) stall: bool,
-    /// How a lease ends instead of running.
-    pub(crate) instead: Option<Phase>,
-    /// Its hosts say nothing of what they were told.
-    pub(crate) host_silent: bool,
-    /// Its only offer is rented by somebody.
-    pub(crate) all_rented: bool,
-    /// The first lease is called like the id of the second.
-    pub(crate) called_like_an_id: bool,
-    /// Leases that are there from the start.
-    pub(crate) leases: Vec<(&'static str, Phase)>,
-}
-
-/// What it was told and what it made of it.
-#[derive(Debug, Default)]
-pub(crate) struct Seen {
-    /// Orders in the order in which they came, repeats too.
-    pub(crate) orders: Vec<Order>,
-    /// Commands.
-    pub(crate) commands: Vec<(LeaseId, LeaseAction)>,
-    /// Requests of all kinds.
-    pub(crate) requests: usize,
-    leases: BTreeMap<LeaseId, LeaseView>,
-}
-
-impl Seen {
-    /// How many leases it has.
-    pub(crate) fn leases(&self) -> usize {
-        self.leases.len()
-    }
-}
 
 /// A running broker.
 #[derive(Debug)]
@@ -205,7 +166,13 @@ impl Desk {
         }
         if let BrokerRequest::Watch { lease: id, .. } = &request {
             let found = seen.leases.get_mut(id)?;
-            if found.phase == Phase::Offered && self.script.stall {
+            if !self.script.course.is_empty() {
+                found.phase = self.script.course.remove(0);
+                found.started_at = found.started_at.or(Some(now()));
+                found.revision += 1;
+            } else if found.phase == Phase::Resting {
+                std::thread::sleep(Duration::from_millis(20));
+            } else if found.phase == Phase::Offered && self.script.stall {
                 std::thread::sleep(Duration::from_millis(100));
             } else if found.phase == Phase::Offered {
                 found.phase = self.script.instead.clone().unwrap_or(Phase::Running);
@@ -231,7 +198,14 @@ impl Desk {
                 LeaseAction::Stop => Phase::Paused(protocol::lease::PauseCause::Renter),
                 LeaseAction::Resume => Phase::Running,
                 LeaseAction::End => Phase::Closing(protocol::lease::EndCause::Renter),
-                LeaseAction::SetBid(_) | LeaseAction::Convert(_) => found.phase.clone(),
+                LeaseAction::SetBid(bid) => {
+                    found.bid = Some(bid);
+                    found.phase.clone()
+                }
+                LeaseAction::Convert(deal) => {
+                    found.kind = deal.kind();
+                    found.phase.clone()
+                }
             };
             return lease(seen.leases.get(&command.lease));
         }
@@ -278,9 +252,9 @@ impl Desk {
                 ..Found::default()
             });
         }
-        if let BrokerRequest::Search(_) = request {
+        if let BrokerRequest::Search(search) = request {
             return BrokerReply::Found(Found {
-                offers: List::first([portion()]),
+                offers: List::first(portions(self.script.pool, search)),
                 matching: 1,
                 of: 1,
                 ..Found::default()
@@ -339,18 +313,24 @@ impl Desk {
     }
 
     fn lease(&self, renter: RenterId, order: &Order) -> LeaseView {
+        let (bid, until) = bid_of(&order.deal);
+        let rests = self.script.rests && bid.is_some();
         LeaseView {
             id: LeaseId::of_order(self.id, renter, order.id),
             order: order.id,
             name: order.name.clone(),
             renter,
-            place: place_of(order),
+            place: place_of(order).filter(|_| !rests),
             kind: order.deal.kind(),
-            bid: None,
-            to_win: None,
-            rests_until: None,
+            bid,
+            to_win: rests.then_some(PricePerHour(205_000)),
+            rests_until: until.filter(|_| rests),
             gpu_count: order.gpus,
-            phase: Phase::Offered,
+            phase: if rests {
+                Phase::Resting
+            } else {
+                Phase::Offered
+            },
             since: now(),
             progress: None,
             revision: 1,
@@ -361,7 +341,7 @@ impl Desk {
             disk: order.disk,
             prices: prices(),
             rates: Rates::flat(prices().compute),
-            term: None,
+            term: self.script.term.map(term_of),
             fee: BasisPoints(300),
             ordered_at: now(),
             started_at: None,

@@ -41,7 +41,7 @@ pub(crate) struct FilterArgs {
     #[arg(long, value_name = "USD/H", value_parser = parse_price, allow_negative_numbers = true)]
     pub max_price: Option<PricePerHour>,
     /// Disk to rent, in GB [default: 10]
-    #[arg(long, value_name = "GB", value_parser = parse_gigabytes)]
+    #[arg(long, value_name = "GB", value_parser = parse_gigabytes, allow_negative_numbers = true)]
     pub disk: Option<Bytes>,
     /// Offers of this host only
     #[arg(long, value_name = "HOST")]

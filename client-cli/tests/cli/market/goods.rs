@@ -2,17 +2,20 @@
 
 use super::{broker_id, now, signing_key};
 use protocol::bounded::{List, Text};
+use protocol::filter::Facts;
 use protocol::ids::{HostId, MessageId, OfferId, OrderId, PublicKey};
 use protocol::job::Job;
-use protocol::message::FoundOffer;
-use protocol::machine::{ContainerNetwork, Machine};
+use protocol::machine::{ContainerNetwork, Gpu, Machine};
+use protocol::message::{FoundOffer, Search};
 use protocol::offer::{Chunks, Offer, Share, offer_id};
 use protocol::order::{Order, Target};
 use protocol::signed::{ANYONE, Envelope, Signed};
-use protocol::terms::{Deal, Limits, Prices, Sales};
+use protocol::terms::{ContractKind, Deal, Limits, Prices, Sales};
 use protocol::units::{
-    Bytes, MicroUsd, PricePerGb, PricePerGbMonth, PricePerHour, Seconds, Timestamp,
+    BasisPoints, Bytes, MicroUsd, Millis, PricePerGb, PricePerGbMonth, PricePerHour, Seconds,
+    Timestamp,
 };
+use protocol::usage::Term;
 use std::error::Error;
 
 pub(super) fn order_of(offer: &Offer, byte: u8) -> Result<Order, Box<dyn Error>> {
@@ -56,8 +59,12 @@ pub(super) fn prices() -> Prices {
 
 /// The one offer: a CPU machine at $0.40 an hour and $0.10 a GB and month, so $0.401388 an hour with 10 GB.
 pub(super) fn offer() -> Signed<Offer> {
+    sign(body())
+}
+
+fn body() -> Offer {
     let resources = [Text::cut("machine")];
-    let body = Offer {
+    Offer {
         id: offer_id(host_id(), &resources),
         sequence: now().0,
         listed_at: Timestamp(0),
@@ -83,7 +90,10 @@ pub(super) fn offer() -> Signed<Offer> {
             disk_max: Bytes::from_gb(100),
         },
         brokers: List::first([1, 2].map(broker_id)),
-    };
+    }
+}
+
+fn sign(body: Offer) -> Signed<Offer> {
     let envelope = Envelope {
         audience: ANYONE,
         message_id: MessageId::from_bytes([1; 16]),
@@ -96,15 +106,96 @@ pub(super) fn offer() -> Signed<Offer> {
     }
 }
 
-/// What a search finds.
-pub(super) fn portion() -> FoundOffer {
-    FoundOffer {
-        offer: offer(),
-        gpus: 0,
-        price: prices().compute,
+/// What a search finds: of the pool those portions that its filter matches.
+pub(super) fn portions(pool: bool, search: &Search) -> Vec<FoundOffer> {
+    let offer = if pool { pool_offer() } else { offer() };
+    let Ok(verified) = offer.verify() else {
+        return Vec::new();
+    };
+    let body = verified.body();
+    let filter = search.filter.prepare(search.need);
+    let price = match search.kind {
+        ContractKind::Interruptible => PricePerHour(205_000),
+        ContractKind::OnDemand | ContractKind::Bid | ContractKind::Reserved => body.prices.compute,
+    };
+    let is_sold = match search.kind {
+        ContractKind::Interruptible => body.sales.floor.is_some(),
+        ContractKind::Reserved => body.sales.discount_max.is_some(),
+        ContractKind::OnDemand | ContractKind::Bid => true,
+    };
+    let found = |gpus| FoundOffer {
+        offer: offer.clone(),
+        gpus,
+        price,
         pushes_out: false,
         reliability: 998_680,
         hazard: 55_000,
+    };
+    let counts = body.counts().filter(|_| is_sold);
+    let facts = |gpus: &u16| Facts::of(host_id(), body, *gpus).with_reliability(998_680);
+    counts
+        .filter(|gpus| !pool || filter.matches(&facts(gpus)))
+        .map(found)
+        .collect()
+}
+
+/// A pool of four RTX 4090, each at $0.40 an hour, sold by 1, 2 and 4; bids from $0.10 on, discounts up to 40 %.
+fn pool_offer() -> Signed<Offer> {
+    let gpu = |index: u8| Gpu {
+        model: Text::cut("NVIDIA GeForce RTX 4090"),
+        uuid: Text::cut(&format!("GPU-{index}")),
+        vram: Bytes(24_564 << 20),
+        driver: Text::cut("570.124.06"),
+        cuda: (12, 8),
+        compute_capability: (8, 9),
+        pcie_generation: 4,
+        pcie_width: 16,
+        power_limit_mw: 450_000,
+    };
+    let gpus: Vec<Gpu> = (1..=4).map(gpu).collect();
+    let resources: Vec<_> = gpus.iter().map(|gpu| Text::cut(&gpu.uuid)).collect();
+    let whole = body();
+    sign(Offer {
+        id: offer_id(host_id(), &resources),
+        share: Share {
+            resources: List::first(resources),
+            gpus: List::first(gpus),
+            ..whole.share
+        },
+        chunks: Chunks::PowersOfTwo,
+        gpus_min: 1,
+        sales: Sales {
+            floor: Some(PricePerHour(100_000)),
+            discount_max: Some(BasisPoints(4000)),
+        },
+        ..whole
+    })
+}
+
+/// What is bid, and until when it waits.
+pub(super) fn bid_of(deal: &Deal) -> (Option<PricePerHour>, Option<Timestamp>) {
+    match *deal {
+        Deal::OnDemand | Deal::Reserved { .. } => (None, None),
+        Deal::Bid { limit, until } => (Some(limit), Some(until)),
+        Deal::Interruptible { bid, until, .. } => (Some(bid), Some(until)),
+    }
+}
+
+/// 30 days at $1 on demand, of which so many hours have gone: see the market's rules, X.
+pub(super) fn term_of(hours: u64) -> Term {
+    let gone = Millis(hours * 3_600_000);
+    Term {
+        days: 30,
+        prepaid: MicroUsd(576_000_000),
+        discount: BasisPoints(2000),
+        rate: PricePerHour(1_000_000),
+        begins: Some(now().before(gone)),
+        from: Millis(0),
+        down: Millis(0),
+        earned: MicroUsd(288_000_000),
+        refunded: MicroUsd::ZERO,
+        clawed_back: (MicroUsd::ZERO, MicroUsd::ZERO),
+        from_bond: MicroUsd::ZERO,
     }
 }
 
