@@ -1,8 +1,10 @@
 //! What was typed, and nothing more: no file, no environment, no meaning.
 
+mod host;
 mod lease;
 mod rent;
 
+pub(crate) use host::{HostArgs, HostCommand, HostScoreArgs, HostShowArgs};
 pub(crate) use lease::{
     ConvertArgs, ConvertTo, EndArgs, ExecArgs, LogsArgs, LsArgs, NameArgs, ResumeArgs, ShellArgs,
     StopArgs, WaitArgs, WaitFor,
@@ -116,6 +118,8 @@ pub(crate) enum Command {
     Ls(LsArgs),
     /// Show all about one lease
     Show(NameArgs),
+    /// Show how reliable a host is, or compute it again from what brokers signed
+    Host(HostArgs),
     /// Show what a lease's container wrote
     Logs(LogsArgs),
     /// Run a program in a lease's container

@@ -8,6 +8,7 @@ pub(crate) mod doctor;
 pub(crate) mod end;
 pub(crate) mod estimate;
 pub(crate) mod exec;
+pub(crate) mod host;
 pub(crate) mod init;
 pub(crate) mod logs;
 pub(crate) mod ls;
@@ -60,6 +61,7 @@ async fn dispatch(context: &Context, command: &Command) -> Result<Exit, Failure>
         Command::Convert(arguments) => convert::run(context, arguments).await,
         Command::Ls(arguments) => ls::run(context, arguments).await,
         Command::Show(arguments) => show::run(context, arguments).await,
+        Command::Host(arguments) => host::run(context, arguments).await,
         Command::Logs(arguments) => logs::run(context, arguments).await,
         Command::Exec(arguments) => exec::exec(context, arguments).await,
         Command::Shell(arguments) => exec::shell(context, arguments).await,

@@ -77,6 +77,8 @@ catalogue! {
         "None of your brokers knows a lease of yours by that name or id. `feira ls --all` shows all, also those that are over.";
     NoSuchFile "E0303" NotFound "there is no such file"
         "The file named on the command line does not exist.";
+    NoSuchHost "E0304" NotFound "there is no such host"
+        "No broker of yours knows a host by that id. Hosts that offer something are found by the first characters of their id, others by all of it.";
     NothingMatches "E0307" NothingMatches "no offer matches"
         "Every offer fails at least one condition. The help lines say which condition keeps out how many. `feira search` with the same conditions shows the same.";
     NoKey "E0401" NotAuthorised "there is no key yet"
@@ -137,6 +139,10 @@ catalogue! {
         "The signature does not verify, a sum is wrong, or the readable part differs from the signed part. The message says which. Do not accept it; ask the broker with the lease's id.";
     NotAReceipt "E0651" Usage "the file is not a receipt"
         "`feira receipt NAME --save FILE` writes files that `feira receipt verify FILE` reads.";
+    EvidenceWrong "E0652" Failed "the evidence on a host is not right"
+        "A signature does not verify, a statement is missing or of another host, or the score does not follow from the statements. The message says which. Do not go by the score; another copy may be whole.";
+    NotEvidence "E0653" Usage "the file is not evidence on a host"
+        "`feira host show HOST --save FILE` writes files that `feira host score FILE` reads.";
     ImageUnknown "E0701" NotFound "the registry does not know the image"
         "Check spelling and tag. Registries also say this of private images. Nothing was billed: this was checked before signing.";
     ImageRefused "E0702" NotAuthorised "the registry wants a login for the image"
