@@ -90,7 +90,8 @@ impl Desk {
     /// The same of a lease that was pushed out.
     pub(super) fn lease_to_win(&self, now: Timestamp, lease: &Lease) -> Option<PricePerHour> {
         let contract = &lease.contract;
-        let waits = matches!(&lease.state, State::Paused { cause, .. } if cause.resumes_by_itself());
+        let waits =
+            matches!(&lease.state, State::Paused { cause, .. } if cause.resumes_by_itself());
         let bid = contract.bid.filter(|_| waits)?;
         let resources = &contract.share.resources;
         let claim = Claim::Bid(PricePerHour(u64::MAX));

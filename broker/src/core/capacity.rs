@@ -6,6 +6,7 @@
 use crate::core::auction::{self, Victim};
 use crate::core::book::Listing;
 use crate::core::desk::Desk;
+use crate::core::event::Event;
 use crate::core::lease::{Lease, State};
 use protocol::bounded::{List, Text};
 use protocol::ids::{HostId, LeaseId, OfferId};
@@ -31,8 +32,8 @@ pub(super) struct Misfit {
     pub(super) rejection: Rejection,
     /// Whether it is no use to wait for one.
     pub(super) is_final: bool,
-    /// Who would have been pushed out and rather pays what the host asks.
-    pub(super) converts: Vec<LeaseId>,
+    /// With which those who would have been pushed out rather pay what the host asks.
+    pub(super) converts: Vec<Event>,
 }
 
 impl Misfit {
@@ -88,10 +89,9 @@ impl Desk {
     ) -> Room {
         let mut room = Room::default();
         for resource in resources {
-            if self.market.claimant(host, resource).is_some() {
-                continue;
-            }
-            let Some(holder) = self.market.holder(host, resource) else {
+            // Whoever has it next, or else whoever has it now.
+            let next = self.market.claimant(host, resource);
+            let Some(holder) = next.or_else(|| self.market.holder(host, resource)) else {
                 room.free.push(resource.clone());
                 continue;
             };
@@ -117,6 +117,8 @@ impl Desk {
             (State::Running, Claim::Bid(_)) => self.has_had_its_time(now, lease),
             // Its disk is there, so it can wait again; a first start is not broken off.
             (State::Preparing { .. }, Claim::Firm) => lease.started_at.is_some(),
+            // Its host knows nothing of it yet: it waits again.
+            (State::Clearing { .. }, Claim::Firm) => true,
             (
                 State::Preparing { .. }
                 | State::Clearing { .. }
@@ -172,7 +174,8 @@ impl Desk {
             return Err(taken());
         }
         let freed = offer.share.resources.iter().filter(|resource| {
-            let holder = self.market.holder(host, resource);
+            let next = self.market.claimant(host, resource);
+            let holder = next.or_else(|| self.market.holder(host, resource));
             holder.is_some_and(|holder| victims.contains(&holder))
         });
         let mut resources: Vec<ResourceName> = room.free.iter().take(wanted).cloned().collect();
@@ -189,9 +192,9 @@ impl Desk {
             let allowed = most;
             return Err(Misfit::never(Rejection::DiskTooLarge { asked, allowed }));
         }
-        let used = self
-            .leases_on(host, offer.id)
-            .fold(0_u64, |sum, lease| sum.saturating_add(lease.contract.disk.0));
+        let used = self.leases_on(host, offer.id).fold(0_u64, |sum, lease| {
+            sum.saturating_add(lease.contract.disk.0)
+        });
         let allowed = Bytes(most.0.saturating_sub(used));
         if asked > allowed {
             return Err(Misfit::not_now(Rejection::DiskTooLarge { asked, allowed }));

@@ -79,9 +79,11 @@ impl Desk {
         }
         let free = Account::RenterAvailable(seeker.renter);
         let locked = Account::RenterLocked(seeker.lease);
-        Ok(Transfer::default()
-            .moving(free, locked, more)
-            .moving(free, Account::Prepaid(seeker.lease), prepaid))
+        Ok(Transfer::default().moving(free, locked, more).moving(
+            free,
+            Account::Prepaid(seeker.lease),
+            prepaid,
+        ))
     }
 
     fn award(
@@ -97,7 +99,7 @@ impl Desk {
         let award = Award {
             lease,
             order: order.digest(),
-            offer: (offer.id, offer.terms_digest().unwrap_or(Digest::of(&[]))),
+            offer: (offer.id, listing.terms().unwrap_or(Digest::of(&[]))),
             kind: seeker.deal.kind(),
             part: place.part.clone(),
             renter: seeker.renter,

@@ -5,12 +5,12 @@
 
 use crate::core::capacity::Claim;
 use crate::core::desk::Desk;
-use crate::core::event::Event;
-use crate::core::lease::{Lease, State};
+use crate::core::event::{Event, Fact, Kept, Rest};
+use crate::core::lease::{Lease, Papers, State};
 use crate::core::settle::NewTerms;
 use protocol::ids::LeaseId;
 use protocol::lease::PauseCause;
-use protocol::terms::{ContractKind, GRACE_MAX, GRACE_MIN, Rates};
+use protocol::terms::{ContractKind, Deal, GRACE_MAX, GRACE_MIN, Rates};
 use protocol::units::{Millis, PricePerHour, Timestamp};
 
 impl Desk {
@@ -21,13 +21,13 @@ impl Desk {
         now: Timestamp,
         claim: Claim,
         victims: &[LeaseId],
-        converts: &[LeaseId],
+        converts: &[Event],
     ) -> (Vec<Event>, Option<Timestamp>) {
         let cause = match claim {
             Claim::Firm => PauseCause::Preempted,
             Claim::Bid(_) => PauseCause::Outbid,
         };
-        let mut events = self.conversions(now, converts);
+        let mut events = converts.to_vec();
         let mut clear_by = None;
         for lease in victims.iter().filter_map(|id| self.market.lease(*id)) {
             let (event, by) = self.sent_away(now, lease, cause.clone());
@@ -35,14 +35,6 @@ impl Desk {
             clear_by = clear_by.max(by);
         }
         (events, clear_by)
-    }
-
-    /// The events that make leases on demand of those that rather pay what their host asks than go.
-    pub(super) fn conversions(&self, now: Timestamp, converts: &[LeaseId]) -> Vec<Event> {
-        let leases = converts.iter().filter_map(|id| self.market.lease(*id));
-        leases
-            .filter_map(|lease| self.on_demand(now, lease))
-            .collect()
     }
 
     /// The event with which a lease goes, and by when it is gone if it has notice.
@@ -56,6 +48,13 @@ impl Desk {
         cause: PauseCause,
     ) -> (Event, Option<Timestamp>) {
         let meter = self.meter_at(now, lease);
+        if let State::Clearing { until } = lease.state {
+            let event = self.waits_again(now, lease).unwrap_or_else(|| {
+                let to = self.paused(now, cause);
+                self.moved(now, lease, to, meter)
+            });
+            return (event, Some(until));
+        }
         if !matches!(lease.state, State::Running) {
             return (self.moved(now, lease, self.paused(now, cause), meter), None);
         }
@@ -71,12 +70,38 @@ impl Desk {
         (event, Some(by))
     }
 
-    /// Whether a lease that has to go rather pays what its host asks now, and can.
-    pub(super) fn falls_back(&self, now: Timestamp, lease: &Lease) -> bool {
-        let ask = self.ask_of(now, lease);
-        let most = lease.contract.fallback;
-        let pays = ask.zip(most).is_some_and(|(ask, most)| ask <= most);
-        pays && self.on_demand(now, lease).is_some()
+    /// The event with which a lease that was matched and never offered to its host waits again.
+    fn waits_again(&self, now: Timestamp, lease: &Lease) -> Option<Event> {
+        let Papers::Whole { order, .. } = &lease.papers else {
+            return None;
+        };
+        let Deal::Interruptible { until, .. } = order.body().deal else {
+            return None;
+        };
+        if lease.started_at.is_some() {
+            return None;
+        }
+        let rest = Rest {
+            lease: lease.id,
+            order: Kept::clone(order),
+            number: lease.contract.number,
+            until,
+        };
+        Some(Event {
+            at: now,
+            fact: Fact::Rested(Box::new(rest)),
+            entries: Vec::new(),
+        })
+    }
+
+    /// The event with which a lease that has to go rather pays what its host asks now, if it does and can.
+    pub(super) fn fallen_back(&self, now: Timestamp, lease: &Lease) -> Option<Event> {
+        let most = lease.contract.fallback?;
+        let ask = self.ask_of(now, lease)?;
+        let runs = matches!(lease.state, State::Running);
+        (runs && ask <= most)
+            .then(|| self.on_demand(now, lease))
+            .flatten()
     }
 
     /// What the host asks now for a GPU of the offer that a lease is of.

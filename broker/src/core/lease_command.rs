@@ -40,10 +40,7 @@ impl Desk {
         }
         let steps = match (lease, rest) {
             (Some(lease), _) => self.act(now, lease, action)?,
-            (None, Some(rest)) => self
-                .act_waiting(now, rest, action)?
-                .into_iter()
-                .collect(),
+            (None, Some(rest)) => self.act_waiting(now, rest, action)?.into_iter().collect(),
             (None, None) => Vec::new(),
         };
         let fact = Fact::Commanded(Box::new(command.into()));
@@ -153,7 +150,7 @@ impl Desk {
         if !waits {
             return Err(misfit.rejection);
         }
-        let mut events = self.conversions(now, &misfit.converts);
+        let mut events = misfit.converts;
         if !cause.resumes_by_itself() {
             let to = State::Paused {
                 cause: PauseCause::Outbid,
@@ -167,9 +164,7 @@ impl Desk {
     /// Ends a lease. Ending what ends is nothing.
     pub(super) fn end(&self, now: Timestamp, lease: &Lease, cause: EndCause) -> Option<Event> {
         let to = match &lease.state {
-            State::Clearing { .. } if lease.started_at.is_some() => {
-                self.closing(now, lease, cause)
-            }
+            State::Clearing { .. } if lease.started_at.is_some() => self.closing(now, lease, cause),
             State::Clearing { .. } | State::Offered { .. } => State::Closed { cause },
             State::Accepted { .. }
             | State::Preparing { .. }

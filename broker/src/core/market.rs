@@ -11,7 +11,7 @@ use crate::core::reliability::Reliability;
 use crate::core::rest::Resting;
 use crate::core::seen::ReplayWindow;
 use protocol::ids::{BrokerId, DepositId, HostId, LeaseId, PaymentId, PublicKey, RenterId};
-use protocol::lease::PauseCause;
+use protocol::lease::{EndCause, PauseCause};
 use protocol::offer::ResourceName;
 use protocol::order::LeaseName;
 use protocol::units::{MicroUsd, Timestamp};
@@ -42,7 +42,7 @@ pub struct Market {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Index {
     /// Names of renters' open leases.
-    names: BTreeMap<(RenterId, LeaseName), LeaseId>,
+    names: BTreeMap<RenterId, BTreeMap<LeaseName, LeaseId>>,
     /// Who has what now.
     resources: BTreeMap<(HostId, ResourceName), LeaseId>,
     /// Who has what next: leases that wait for those who have it now to go.
@@ -138,6 +138,7 @@ impl Market {
             Fact::Rested(rest) => {
                 self.seen.remember(&rest.order, at);
                 self.last_number = self.last_number.max(rest.number);
+                self.take_lease(rest.lease);
                 self.insert_rest(Resting::new(*rest, at));
             }
             Fact::Lapsed { lease, cause } => self.change_rest(lease, |rest| {
@@ -250,6 +251,17 @@ impl Market {
             self.index.unrest(rest);
             change(rest);
             self.index.rest(rest);
+        }
+    }
+
+    /// A lease that no host ever knew of waits again.
+    fn take_lease(&mut self, id: LeaseId) {
+        if let Some(mut lease) = self.leases.remove(&id) {
+            lease.state = State::Closed {
+                cause: EndCause::Renter,
+            };
+            self.index.renew(&lease);
+            self.index.forget(&lease);
         }
     }
 
@@ -409,7 +421,7 @@ impl Market {
     /// The open lease of that name.
     #[must_use]
     pub fn named(&self, renter: RenterId, name: &LeaseName) -> Option<LeaseId> {
-        self.index.names.get(&(renter, name.clone())).copied()
+        self.index.names.get(&renter)?.get(name).copied()
     }
 
     /// What is free to spend.
@@ -522,8 +534,9 @@ impl Index {
     fn rest(&mut self, rest: &Resting) {
         self.renters.insert(rest.renter());
         if rest.ended.is_none() {
-            let name = (rest.renter(), rest.order.body().name.clone());
-            self.names.insert(name, rest.lease);
+            let name = rest.order.body().name.clone();
+            let of_renter = self.names.entry(rest.renter()).or_default();
+            of_renter.insert(name, rest.lease);
             let of_renter = self.rests.entry(rest.renter()).or_default();
             of_renter.insert(rest.number, rest.lease);
         } else {
@@ -549,13 +562,21 @@ impl Index {
 
     /// Takes it down again.
     fn unrest(&mut self, rest: &Resting) {
-        let name = (rest.renter(), rest.order.body().name.clone());
-        set(&mut self.names, name, rest.lease, false);
+        self.name(rest.renter(), &rest.order.body().name, rest.lease, false);
         if let Some(of_renter) = self.rests.get_mut(&rest.renter()) {
             of_renter.remove(&rest.number);
             if of_renter.is_empty() {
                 self.rests.remove(&rest.renter());
             }
+        }
+    }
+
+    /// Gives a name to a lease, or takes it away.
+    fn name(&mut self, renter: RenterId, name: &LeaseName, lease: LeaseId, belongs: bool) {
+        let of_renter = self.names.entry(renter).or_default();
+        set(of_renter, name.clone(), lease, belongs);
+        if of_renter.is_empty() {
+            self.names.remove(&renter);
         }
     }
 
@@ -567,11 +588,27 @@ impl Index {
         self.renew(lease);
     }
 
+    /// Takes down a lease that is over and is to be forgotten.
+    fn forget(&mut self, lease: &Lease) {
+        for party in parties(lease) {
+            if let Some(of_party) = self.all.get_mut(&party) {
+                of_party.remove(&lease.contract.number);
+                if of_party.is_empty() {
+                    self.all.remove(&party);
+                }
+            }
+        }
+    }
+
     /// Puts right what depends on the lease's state.
     fn renew(&mut self, lease: &Lease) {
         let contract = &lease.contract;
-        let name = (contract.renter, contract.name.clone());
-        set(&mut self.names, name, lease.id, lease.state.is_open());
+        self.name(
+            contract.renter,
+            &contract.name,
+            lease.id,
+            lease.state.is_open(),
+        );
         for resource in &contract.share.resources {
             let key = (contract.host, resource.clone());
             let claims = matches!(lease.state, State::Clearing { .. });

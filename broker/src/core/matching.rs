@@ -153,11 +153,7 @@ impl Desk {
             let Some(least) = least(listing).filter(|_| self.has_any_room(now, listing)) else {
                 continue;
             };
-            let facts = |gpus| {
-                offer
-                    .is_sold_as(gpus)
-                    .then(|| Facts::of(host, offer, gpus))
-            };
+            let facts = |gpus| offer.is_sold_as(gpus).then(|| Facts::of(host, offer, gpus));
             let ranks = self.waiting.of_offer(kind, offer.id, least, facts);
             line.extend(ranks.into_iter().map(|rank| (rank, offer.id)));
         }
@@ -173,11 +169,7 @@ impl Desk {
     }
 
     /// The least bid that can have any part of an offer now; no less wins anything.
-    fn least_bid(
-        &self,
-        now: Timestamp,
-        listing: &Listing,
-    ) -> Option<PricePerHour> {
+    fn least_bid(&self, now: Timestamp, listing: &Listing) -> Option<PricePerHour> {
         let floor = listing.offer().sales.floor?;
         let resources = &listing.offer().share.resources;
         let claim = Claim::Bid(PricePerHour(u64::MAX));
@@ -189,18 +181,13 @@ impl Desk {
         Some(floor.max(lowest))
     }
 
-    fn serve_at(
-        &self,
-        now: Timestamp,
-        lease: LeaseId,
-        offer: OfferId,
-    ) -> Option<Vec<Event>> {
+    fn serve_at(&self, now: Timestamp, lease: LeaseId, offer: OfferId) -> Option<Vec<Event>> {
         let rest = self.market.resting(lease)?;
         let listing = self.book.get(offer, self.wall(now))?;
         let seeker = seeker_of(rest);
         match self.place_at(now, &seeker, listing) {
             Ok(place) => self.serve(now, rest, &seeker, &place),
-            Err(misfit) => some(self.conversions(now, &misfit.converts)),
+            Err(misfit) => some(misfit.converts),
         }
     }
 
@@ -208,7 +195,7 @@ impl Desk {
         let seeker = seeker_of(rest);
         match self.place(now, &seeker) {
             Ok(place) => self.serve(now, rest, &seeker, &place),
-            Err(misfit) => some(self.conversions(now, &misfit.converts)),
+            Err(misfit) => some(misfit.converts),
         }
     }
 
@@ -228,7 +215,7 @@ impl Desk {
     fn serve_paused(&self, now: Timestamp, lease: &Lease) -> Option<Vec<Event>> {
         match self.run_again(now, lease) {
             Ok(events) => Some(events),
-            Err(misfit) => some(self.conversions(now, &misfit.converts)),
+            Err(misfit) => some(misfit.converts),
         }
     }
 

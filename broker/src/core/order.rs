@@ -6,7 +6,7 @@ use crate::core::capacity::Misfit;
 use crate::core::desk::{Decision, Desk, Reply};
 use crate::core::event::{Event, Fact};
 use crate::core::ledger::{Account, Transfer};
-use crate::core::placing::Seeker;
+use crate::core::placing::{Seeker, taken_from};
 use crate::core::seen::Sighting;
 use protocol::bounded::Text;
 use protocol::ids::{DepositId, LeaseId, RenterId};
@@ -119,7 +119,8 @@ impl Desk {
                 let rests = waits
                     .map(|until| self.rested(now, &seeker, order.clone(), until))
                     .transpose()?;
-                self.unplaced(now, misfit, id, rests)
+                let rests = rests.filter(|rests| self.can_pay_both(renter, &misfit, rests));
+                unplaced(misfit, id, rests)
             }
         }
     }
@@ -131,25 +132,10 @@ impl Desk {
         lease.or_else(|| rest.map(|rest| rest.order.body() == order))
     }
 
-    /// What becomes of an order that has no place: it waits, or is refused. Those whom it would have pushed out
-    /// and who rather pay what the host asks do so now.
-    fn unplaced(
-        &self,
-        now: Timestamp,
-        misfit: Misfit,
-        id: LeaseId,
-        rests: Option<Event>,
-    ) -> Result<Decision, Rejection> {
-        let mut events = self.conversions(now, &misfit.converts);
-        let reply = match rests {
-            Some(rests) => {
-                events.push(rests);
-                Reply::Lease(id)
-            }
-            None if events.is_empty() => return Err(misfit.rejection),
-            None => Reply::Refused(Box::new(misfit.rejection)),
-        };
-        Ok(Decision::events(events, reply))
+    /// Whether a renter has the money for what its leases do and for an order that waits.
+    fn can_pay_both(&self, renter: RenterId, misfit: &Misfit, rests: &Event) -> bool {
+        let events = [&misfit.converts, std::slice::from_ref(rests)].concat();
+        taken_from(&events, renter) <= self.market.available(renter)
     }
 
     /// Until when an order of that deal waits when it has no place, if it does.
@@ -169,6 +155,21 @@ impl Desk {
         }
         Ok(Some(until))
     }
+}
+
+/// What becomes of an order that has no place: it waits, or is refused. Those whom it would have pushed out and
+/// who rather pay what the host asks do so now.
+fn unplaced(misfit: Misfit, id: LeaseId, rests: Option<Event>) -> Result<Decision, Rejection> {
+    let mut events = misfit.converts;
+    let reply = match rests {
+        Some(rests) => {
+            events.push(rests);
+            Reply::Lease(id)
+        }
+        None if events.is_empty() => return Err(misfit.rejection),
+        None => Reply::Refused(Box::new(misfit.rejection)),
+    };
+    Ok(Decision::events(events, reply))
 }
 
 /// Longest that an order waits.

@@ -8,7 +8,9 @@ use crate::core::book::Listing;
 use crate::core::capacity::{Claim, Misfit, Taken};
 use crate::core::charge;
 use crate::core::desk::Desk;
+use crate::core::event::Event;
 use crate::core::lease::{Lease, Papers};
+use crate::core::ledger::Account;
 use crate::core::order::bad_value;
 use protocol::bounded::Text;
 use protocol::ids::{HostId, LeaseId, OfferId, PublicKey, RenterId};
@@ -51,8 +53,8 @@ pub(super) struct Place<'a> {
     pub(super) prices: Prices,
     /// Who has to go.
     pub(super) victims: Vec<LeaseId>,
-    /// Who would have had to, and rather pays what the host asks.
-    pub(super) converts: Vec<LeaseId>,
+    /// With which those who would have had to rather pay what the host asks.
+    pub(super) converts: Vec<Event>,
     /// The term that is bought with it.
     pub(super) term: Option<Term>,
     /// What has to be held to begin.
@@ -69,8 +71,7 @@ impl Desk {
             Target::Offer { offer, terms } => {
                 let listing = self.book.get(*offer, self.wall(now));
                 let listing = listing.ok_or_else(|| gone(seeker))?;
-                // What was decoded can be encoded; if not, nobody agreed to it.
-                let is_as_seen = listing.offer().terms_digest().as_ref() == Ok(terms);
+                let is_as_seen = listing.terms() == Some(*terms);
                 if !seeker.has_waited && !is_as_seen {
                     return Err(Misfit::never(Rejection::OfferChanged));
                 }
@@ -151,13 +152,20 @@ impl Desk {
         let (term, hold) = self.check_money(now, seeker, offer, &prices)?;
         let mut converts = Vec::new();
         loop {
-            let taken = self.take(now, listing, order, claim, &converts);
+            let taken = self.take(now, listing, order, claim, &leases_of(&converts));
             let Taken { part, victims } = taken.map_err(|misfit| Misfit {
                 converts: converts.clone(),
                 ..misfit
             })?;
-            match self.first_that_pays(now, &victims) {
+            match self.first_that_pays(now, &victims, &converts) {
                 Some(stays) => converts.push(stays),
+                // Its own money goes there first.
+                None if taken_from(&converts, seeker.renter) > MicroUsd::ZERO => {
+                    return Err(Misfit {
+                        converts,
+                        ..Misfit::not_now(Rejection::OfferTaken)
+                    });
+                }
                 None => {
                     return Ok(Place {
                         listing,
@@ -214,12 +222,22 @@ impl Desk {
         Ok((term, hold))
     }
 
-    /// The first of `victims` that rather pays what its host asks than go.
-    pub(super) fn first_that_pays(&self, now: Timestamp, victims: &[LeaseId]) -> Option<LeaseId> {
-        let mut leases = victims.iter().filter_map(|id| self.market.lease(*id));
+    /// The event with which the first of `victims` that can rather pays what its host asks than go, beside those
+    /// that do already.
+    pub(super) fn first_that_pays(
+        &self,
+        now: Timestamp,
+        victims: &[LeaseId],
+        others: &[Event],
+    ) -> Option<Event> {
+        let leases = victims.iter().filter_map(|id| self.market.lease(*id));
         leases
-            .find(|lease| self.falls_back(now, lease))
-            .map(|lease| lease.id)
+            .filter_map(|lease| Some((lease.contract.renter, self.fallen_back(now, lease)?)))
+            .find(|(renter, event)| {
+                let events = [others, std::slice::from_ref(event)].concat();
+                taken_from(&events, *renter) <= self.market.available(*renter)
+            })
+            .map(|(_, event)| event)
     }
 
     fn check_duration(
@@ -268,6 +286,21 @@ impl Desk {
     }
 }
 
+/// The leases that events are about.
+pub(super) fn leases_of(events: &[Event]) -> Vec<LeaseId> {
+    events.iter().filter_map(Event::lease).collect()
+}
+
+/// What events that have not happened yet take of a renter's available money.
+pub(super) fn taken_from(events: &[Event], renter: RenterId) -> MicroUsd {
+    let account = Account::RenterAvailable(renter);
+    let entries = events.iter().flat_map(|event| &event.entries);
+    let taken = entries
+        .filter(|entry| entry.account == account)
+        .fold(0_i64, |sum, entry| sum.saturating_add(entry.amount.max(0)));
+    MicroUsd(taken)
+}
+
 /// What places are compared by; less is better.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct PlaceRank {
@@ -301,8 +334,18 @@ fn nearer(is_first: bool, known: Misfit, other: Misfit) -> Misfit {
                 known
             }
         }
-        (Rejection::BidTooLow { needed, .. }, Rejection::BidTooLow { needed: other_needed, .. }) => {
-            if other_needed < needed { other } else { known }
+        (
+            Rejection::BidTooLow { needed, .. },
+            Rejection::BidTooLow {
+                needed: other_needed,
+                ..
+            },
+        ) => {
+            if other_needed < needed {
+                other
+            } else {
+                known
+            }
         }
         (_, Rejection::BidTooLow { .. }) => other,
         (_, _) => known,
@@ -327,7 +370,11 @@ fn price_of(deal: &Deal, offer: &Offer, order: &Order) -> Result<(Claim, Prices)
     let (claim, each) = match *deal {
         Deal::OnDemand => (Claim::Firm, ask),
         Deal::Bid { limit, .. } if limit < ask => {
-            return Err(Misfit::not_now(bid_too_low(limit, ask, "the host asks that")));
+            return Err(Misfit::not_now(bid_too_low(
+                limit,
+                ask,
+                "the host asks that",
+            )));
         }
         Deal::Bid { .. } => (Claim::Firm, ask),
         Deal::Interruptible { bid, .. } => {

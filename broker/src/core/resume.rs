@@ -8,6 +8,8 @@ use crate::core::capacity::{Claim, Misfit};
 use crate::core::desk::Desk;
 use crate::core::event::Event;
 use crate::core::lease::{Lease, State};
+use crate::core::placing::{leases_of, taken_from};
+use protocol::ids::LeaseId;
 use protocol::message::Rejection;
 use protocol::offer::Part;
 use protocol::units::{MicroUsd, Timestamp};
@@ -29,7 +31,7 @@ impl Desk {
                 contract.host,
                 &contract.share.resources,
                 claim,
-                &converts,
+                &leases_of(&converts),
             );
             let missing = contract.share.resources.len() - room.free.len();
             let missing = u16::try_from(missing).unwrap_or(u16::MAX);
@@ -44,8 +46,15 @@ impl Desk {
                     ..Misfit::not_now(Rejection::ResourceTaken)
                 });
             };
-            match self.first_that_pays(now, &victims) {
+            match self.first_that_pays(now, &victims, &converts) {
                 Some(stays) => converts.push(stays),
+                // Its own money goes there first.
+                None if taken_from(&converts, contract.renter) > MicroUsd::ZERO => {
+                    return Err(Misfit {
+                        converts,
+                        ..Misfit::not_now(Rejection::ResourceTaken)
+                    });
+                }
                 None => break victims,
             }
         };
@@ -88,12 +97,7 @@ impl Desk {
     }
 
     /// Whether CPU time and RAM are there for it when `gone` are; an offer that does not stand is nobody else's.
-    fn fits_beside(
-        &self,
-        now: Timestamp,
-        lease: &Lease,
-        gone: &[protocol::ids::LeaseId],
-    ) -> bool {
+    fn fits_beside(&self, now: Timestamp, lease: &Lease, gone: &[LeaseId]) -> bool {
         let share = &lease.contract.share;
         let part = Part {
             resources: share.resources.clone(),

@@ -13,14 +13,19 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Who comes first: the higher bid, then the earlier number, then the smaller id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Rank {
-    pub(super) bid: Reverse<PricePerHour>,
-    pub(super) number: u64,
-    pub(super) lease: LeaseId,
+pub struct Rank {
+    /// The bid, or the limit, for each GPU and hour.
+    pub bid: Reverse<PricePerHour>,
+    /// The broker's number of the order.
+    pub number: u64,
+    /// The lease that it may become.
+    pub lease: LeaseId,
 }
 
 impl Rank {
-    pub(super) const fn new(bid: PricePerHour, number: u64, lease: LeaseId) -> Self {
+    /// The rank of an order with that bid, number and lease.
+    #[must_use]
+    pub const fn new(bid: PricePerHour, number: u64, lease: LeaseId) -> Self {
         Self {
             bid: Reverse(bid),
             number,
@@ -147,9 +152,7 @@ impl Waiting {
         let first = Rank::new(PricePerHour(u64::MAX), 0, LeaseId::from_bytes([0; 16]));
         let after = Rank::new(least, u64::MAX, LeaseId::from_bytes([255; 16]));
         for ((_, rank), order) in self.anywhere.range((kind, first)..=(kind, after)) {
-            let facts = known
-                .entry(order.gpus)
-                .or_insert_with(|| facts(order.gpus));
+            let facts = known.entry(order.gpus).or_insert_with(|| facts(order.gpus));
             if facts
                 .as_ref()
                 .is_some_and(|facts| order.filter.matches(facts))

@@ -65,7 +65,10 @@ fn b1_the_higher_bid_then_the_earlier_is_bought_at_the_ask_when_it_comes_down() 
     assert_eq!(held(&world, first), MicroUsd(380_000));
     assert_eq!(held(&world, second), MicroUsd::ZERO);
     let ledger = world.desk.market().ledger();
-    assert_eq!(ledger.balance(&Account::HostPending(second)), MicroUsd(702_000));
+    assert_eq!(
+        ledger.balance(&Account::HostPending(second)),
+        MicroUsd(702_000)
+    );
 }
 
 #[test]
@@ -156,7 +159,9 @@ fn a_bid_that_rests_is_raised_and_served_at_once_or_lowered_and_its_hold_fitted(
     assert_eq!(world.phase(first), Phase::Offered);
     assert_eq!(held(&world, first), MicroUsd(420_000));
     // The order's own limit on an hour, 5 000 000, bounds what is held.
-    world.act(second, LeaseAction::SetBid(PricePerHour(20_000_000))).unwrap();
+    world
+        .act(second, LeaseAction::SetBid(PricePerHour(20_000_000)))
+        .unwrap();
     assert_eq!(held(&world, second), MicroUsd(5_000_000));
     assert_eq!(world.phase(second), Phase::Resting);
 }

@@ -209,7 +209,13 @@ fn r6_the_earlier_of_two_equal_bids_comes_first_and_a_higher_floor_pushes_nobody
 fn c1_and_c2_bids_are_served_by_amount_and_who_does_not_fit_is_passed_over() {
     let mut world = world(4);
     let firm = on_demand(&mut world, 0, 4);
-    let wanted = [(310_000, 2), (250_000, 1), (240_000, 2), (180_000, 1), (120_000, 1)];
+    let wanted = [
+        (310_000, 2),
+        (250_000, 1),
+        (240_000, 2),
+        (180_000, 1),
+        (120_000, 1),
+    ];
     let mut bids = Vec::new();
     for (renter, (amount, gpus)) in (1..).zip(wanted) {
         bids.push(bid(&mut world, renter, amount, gpus));
@@ -217,7 +223,9 @@ fn c1_and_c2_bids_are_served_by_amount_and_who_does_not_fit_is_passed_over() {
     world.act(firm, LeaseAction::End).unwrap();
     world.follow();
     let phases = |world: &World| -> Vec<&'static str> {
-        bids.iter().map(|lease| world.phase(*lease).word()).collect()
+        bids.iter()
+            .map(|lease| world.phase(*lease).word())
+            .collect()
     };
     let served = ["running", "running", "resting", "running", "resting"];
     assert_eq!(phases(&world), served);
@@ -277,7 +285,10 @@ fn r6_who_would_have_to_go_and_has_a_fallback_pays_the_ask_and_stays() {
     let order = world.deal(0, Deal::OnDemand, 1);
     assert_eq!(world.place(2, order), Err(Rejection::OfferTaken));
     let view = world.view(lease);
-    assert_eq!((view.phase, view.kind), (Phase::Running, ContractKind::OnDemand));
+    assert_eq!(
+        (view.phase, view.kind),
+        (Phase::Running, ContractKind::OnDemand)
+    );
     assert_eq!(view.prices.compute, PricePerHour(400_000));
     world.pass(3600);
     assert_eq!(charged(&world, lease), MicroUsd(550_000));
@@ -330,7 +341,10 @@ fn r6_who_cannot_pay_pushes_nobody_out_and_makes_nobody_pay_more() {
     let events = world.journal.len();
     let order = world.deal(0, Deal::OnDemand, 1);
     let refused = world.place(30, order).unwrap_err();
-    assert!(matches!(refused, Rejection::NotEnoughMoney { .. }), "{refused}");
+    assert!(
+        matches!(refused, Rejection::NotEnoughMoney { .. }),
+        "{refused}"
+    );
     assert_eq!(world.view(lease).kind, ContractKind::Interruptible);
     assert_eq!(world.journal.len(), events);
 }
@@ -392,7 +406,9 @@ fn a_silent_host_is_not_paid_for_what_runs_on_after_a_notice() {
     on_demand(&mut world, 2, 1);
     // Nothing is heard for 130 s; then the host claims all of it.
     world.wait(60);
-    world.report(lease, ContainerState::Running, 1_260_000).unwrap();
+    world
+        .report(lease, ContainerState::Running, 1_260_000)
+        .unwrap();
     world.wait(70);
     world.tick();
     assert_eq!(world.phase(lease), Phase::Paused(PauseCause::Preempted));
@@ -433,9 +449,13 @@ fn a_bid_that_is_raised_while_stopped_wins_its_own_resources_back() {
     let view = world.view(first);
     assert_eq!(view.phase, Phase::Paused(PauseCause::Outbid));
     assert_eq!(view.to_win, Some(PricePerHour(161_600)));
-    world.act(first, LeaseAction::SetBid(PricePerHour(161_599))).unwrap();
+    world
+        .act(first, LeaseAction::SetBid(PricePerHour(161_599)))
+        .unwrap();
     assert_eq!(world.phase(first).word(), "stopped");
-    world.act(first, LeaseAction::SetBid(PricePerHour(161_600))).unwrap();
+    world
+        .act(first, LeaseAction::SetBid(PricePerHour(161_600)))
+        .unwrap();
     assert_eq!(world.phase(first).word(), "clearing");
     // Its disk is there: its host keeps it, and is not told to run it yet.
     let goal = world.desk.goal(super::world::host_id(0));
@@ -478,4 +498,56 @@ fn the_state_outbid_reaches_who_watches_with_the_event() {
     let change = changes.iter().find(|change| change.lease == lease).unwrap();
     assert!(change.revision > before && change.goal);
     assert_eq!(world.view(lease).phase.word(), "noticed");
+}
+
+#[test]
+fn r6_a_firm_lease_comes_before_a_bid_that_waits_for_the_room_that_it_won() {
+    let mut world = world(1);
+    let first = bid(&mut world, 1, 150_000, 1);
+    world.pass(600);
+    let second = bid(&mut world, 2, 160_000, 1);
+    world.pass(60);
+    let held = world.view(second).held;
+    let firm = on_demand(&mut world, 3, 1);
+    // It waits as before, with its money held; who had notice goes when it would have.
+    let view = world.view(second);
+    assert_eq!((view.phase, view.place), (Phase::Resting, None));
+    assert_eq!(view.held, held);
+    assert_eq!(
+        world.phase(first),
+        Phase::Noticed(PauseCause::Outbid, at(720))
+    );
+    assert_eq!(world.phase(firm), Phase::Clearing(at(720)));
+    world.pass(60);
+    assert_eq!(world.phase(firm), Phase::Running);
+    world.act(firm, LeaseAction::End).unwrap();
+    world.follow();
+    assert_eq!(world.phase(second), Phase::Running);
+    assert_eq!(world.desk.market(), &world.replayed());
+}
+
+#[test]
+fn r6_two_fallbacks_of_one_renter_take_no_more_than_its_money() {
+    let mut world = world(2);
+    world.deposit(20, 700_000);
+    let mut leases = Vec::new();
+    for _ in 0..2 {
+        let deal = Deal::Interruptible {
+            bid: PricePerHour(150_000),
+            until: world.now.after(Seconds(3600).millis()),
+            fallback: Some(PricePerHour(400_000)),
+        };
+        let order = world.deal(0, deal, 1);
+        leases.push(world.place(20, order).unwrap());
+        world.follow();
+    }
+    // 150 000 twice are held: 400 000 are left, enough for one to rise to 400 000 and not for two.
+    let order = world.deal(0, Deal::OnDemand, 2);
+    assert_eq!(world.place(1, order), Err(Rejection::OfferTaken));
+    let kinds: Vec<_> = leases.iter().map(|lease| world.view(*lease).kind).collect();
+    assert_eq!(kinds, [ContractKind::OnDemand, ContractKind::Interruptible]);
+    assert_eq!(
+        world.desk.market().available(renter_id(20)),
+        MicroUsd(150_000)
+    );
 }

@@ -156,16 +156,11 @@ impl World {
             let Self {
                 desk, journal, now, ..
             } = self;
-            let result: Result<_, Infallible> = desk.announce(
-                *now,
-                host_id(host),
-                offers,
-                List::default(),
-                &mut |event| {
+            let result: Result<_, Infallible> =
+                desk.announce(*now, host_id(host), offers, List::default(), &mut |event| {
                     journal.push(event.clone());
                     Ok(())
-                },
-            );
+                });
             result.unwrap().unwrap();
         }
     }
