@@ -6,7 +6,7 @@ use protocol::ids::{Digest, MessageId, PublicKey};
 use protocol::signed::{REPLAY_MEMORY, Verified};
 use protocol::units::Timestamp;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// Whether a statement was here before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,11 +33,21 @@ pub struct Seen {
 }
 
 /// All statements that are remembered.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub struct ReplayWindow {
     known: BTreeMap<(PublicKey, MessageId), (Digest, Timestamp)>,
-    by_time: BTreeSet<(Timestamp, PublicKey, MessageId)>,
+    /// By the whole second at which they may be forgotten together.
+    by_second: BTreeMap<Timestamp, Vec<(PublicKey, MessageId)>>,
 }
+
+/// The order in which they came is of no account.
+impl PartialEq for ReplayWindow {
+    fn eq(&self, other: &Self) -> bool {
+        self.known == other.known
+    }
+}
+
+impl Eq for ReplayWindow {}
 
 impl ReplayWindow {
     /// Whether `statement` was here before.
@@ -73,17 +83,19 @@ impl ReplayWindow {
             until,
         } = seen;
         self.known.insert((signer, id), (digest, until));
-        self.by_time.insert((until, signer, id));
+        let second = Timestamp(until.0.div_ceil(1000).saturating_mul(1000));
+        self.by_second.entry(second).or_default().push((signer, id));
     }
 
     /// Forgets what cannot be fresh any more.
     pub fn forget(&mut self, now: Timestamp) {
-        while let Some((until, signer, id)) = self.by_time.first().copied() {
-            if until > now {
+        while let Some(second) = self.by_second.first_entry() {
+            if *second.key() > now {
                 break;
             }
-            self.by_time.pop_first();
-            self.known.remove(&(signer, id));
+            for statement in second.remove() {
+                self.known.remove(&statement);
+            }
         }
     }
 

@@ -1,38 +1,84 @@
 //! Writing events: one row each, chained by hash, with their entries, many to a transaction.
+//!
+//! What is appended waits in memory, and goes to the file in one go: before anything is read there, and in any
+//! case with the commit.
 
 use crate::core::event::Event;
-use crate::core::ledger::Entry;
+use crate::core::ledger::Account;
 use crate::store::{StoreError, doing, stored, stored_time};
 use protocol::codec;
-use protocol::ids::Digest;
+use protocol::ids::{Digest, RenterId};
+use protocol::units::Timestamp;
 use rusqlite::{Connection, params};
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// Events that wait in memory; more than a batch of commands makes, unless a tick has many to do.
+const WAITING_MAX: usize = 4096;
 
 const INSERT_EVENT: &str =
     "INSERT INTO events (seq, at, kind, body, chain) VALUES (?1, ?2, ?3, ?4, ?5)";
+/// One row a statement: SQLite copies every page that a statement of several changes, to undo it alone.
 const INSERT_ENTRY: &str =
-    "INSERT INTO entries (event, n, account, amount) VALUES (?1, ?2, ?3, ?4)";
-/// Most events move money between two accounts; one statement for both is one less.
-const INSERT_TWO: &str = "INSERT INTO entries (event, n, account, amount)
-    VALUES (?1, 0, ?2, ?3), (?1, 1, ?4, ?5)";
+    "INSERT INTO entries (event, n, account, amount, previous) VALUES (?1, ?2, ?3, ?4, ?5)";
+
+/// The last event that moved each renter's available money.
+pub(super) type Heads = BTreeMap<RenterId, u64>;
 
 /// The end of the journal.
 #[derive(Debug)]
 pub(super) struct Journal {
     last: u64,
     chain: Digest,
+    heads: Heads,
+    waiting: Waiting,
     is_open: bool,
     scratch: Vec<u8>,
 }
 
+/// Rows that are not written yet.
+#[derive(Debug, Default)]
+struct Waiting {
+    events: Vec<EventRow>,
+    entries: Vec<EntryRow>,
+    /// The bodies of the events, one behind the other.
+    bodies: Vec<u8>,
+}
+
+#[derive(Debug)]
+struct EventRow {
+    seq: u64,
+    at: Timestamp,
+    kind: &'static str,
+    body: Range<usize>,
+    chain: Digest,
+}
+
+#[derive(Debug)]
+struct EntryRow {
+    event: u64,
+    n: i64,
+    account: Account,
+    amount: i64,
+    previous: Option<u64>,
+}
+
 impl Journal {
     /// A journal that ends with event `last` and the hash `chain`.
-    pub(super) const fn ending(last: u64, chain: Digest) -> Self {
+    pub(super) fn ending(last: u64, chain: Digest) -> Self {
         Self {
             last,
             chain,
+            heads: Heads::new(),
+            waiting: Waiting::default(),
             is_open: false,
             scratch: Vec::new(),
         }
+    }
+
+    /// The same, with the last event of each renter's money.
+    pub(super) fn with_heads(self, heads: Heads) -> Self {
+        Self { heads, ..self }
     }
 
     pub(super) const fn last_event(&self) -> u64 {
@@ -43,23 +89,70 @@ impl Journal {
         self.chain
     }
 
+    /// The last event that moved a renter's available money.
+    pub(super) fn head(&self, renter: RenterId) -> Option<u64> {
+        self.heads.get(&renter).copied()
+    }
+
     pub(super) fn append(
         &mut self,
         connection: &Connection,
         event: &Event,
     ) -> Result<(), StoreError> {
-        let body = codec::encode(event)?;
-        self.begin(connection)?;
-        let seq = self.last.saturating_add(1);
-        let chain = self.next_chain(&body);
-        self.insert(connection, seq, event, &body, chain)
-            .map_err(doing("write an event"))?;
-        self.last = seq;
-        self.chain = chain;
+        let begin = self.waiting.bodies.len();
+        codec::encode_onto(event, &mut self.waiting.bodies)?;
+        let body = begin..self.waiting.bodies.len();
+        let written = self.waiting.bodies.get(body.clone()).unwrap_or_default();
+        self.chain = next_chain(self.chain, written, &mut self.scratch);
+        self.last = self.last.saturating_add(1);
+        self.waiting.events.push(EventRow {
+            seq: self.last,
+            at: event.at,
+            kind: event.kind(),
+            body,
+            chain: self.chain,
+        });
+        for (n, entry) in (0_i64..).zip(&event.entries) {
+            let previous = if let Account::RenterAvailable(renter) = entry.account {
+                self.heads.insert(renter, self.last)
+            } else {
+                None
+            };
+            self.waiting.entries.push(EntryRow {
+                event: self.last,
+                n,
+                account: entry.account,
+                amount: entry.amount,
+                previous,
+            });
+        }
+        if self.waiting.events.len() >= WAITING_MAX {
+            self.flush(connection)?;
+        }
+        Ok(())
+    }
+
+    /// Writes what waits, in the transaction that the next commit ends.
+    pub(super) fn flush(&mut self, connection: &Connection) -> Result<(), StoreError> {
+        if self.waiting.events.is_empty() {
+            return Ok(());
+        }
+        if !self.is_open {
+            connection
+                .prepare_cached("BEGIN IMMEDIATE")
+                .and_then(|mut begin| begin.execute([]))
+                .map_err(doing("begin"))?;
+            self.is_open = true;
+        }
+        self.waiting
+            .write(connection)
+            .map_err(doing("write events"))?;
+        self.waiting.clear();
         Ok(())
     }
 
     pub(super) fn commit(&mut self, connection: &Connection) -> Result<(), StoreError> {
+        self.flush(connection)?;
         if self.is_open {
             // Whatever comes of it, this transaction is not asked for twice.
             self.is_open = false;
@@ -70,67 +163,50 @@ impl Journal {
         }
         Ok(())
     }
+}
 
-    fn begin(&mut self, connection: &Connection) -> Result<(), StoreError> {
-        if !self.is_open {
-            connection
-                .prepare_cached("BEGIN IMMEDIATE")
-                .and_then(|mut begin| begin.execute([]))
-                .map_err(doing("begin"))?;
-            self.is_open = true;
+impl Waiting {
+    fn write(&self, connection: &Connection) -> rusqlite::Result<()> {
+        let mut insert = connection.prepare_cached(INSERT_EVENT)?;
+        for event in &self.events {
+            insert.execute(params![
+                stored(event.seq),
+                stored_time(event.at),
+                event.kind,
+                self.bodies.get(event.body.clone()).unwrap_or_default(),
+                event.chain.as_bytes(),
+            ])?;
+        }
+        let mut insert = connection.prepare_cached(INSERT_ENTRY)?;
+        for entry in &self.entries {
+            insert.execute(params![
+                stored(entry.event),
+                entry.n,
+                entry.account.key(),
+                entry.amount,
+                entry.previous.map(stored),
+            ])?;
         }
         Ok(())
     }
 
-    fn insert(
-        &self,
-        connection: &Connection,
-        seq: u64,
-        event: &Event,
-        body: &[u8],
-        chain: Digest,
-    ) -> rusqlite::Result<()> {
-        let seq = stored(seq);
-        connection.prepare_cached(INSERT_EVENT)?.execute(params![
-            seq,
-            stored_time(event.at),
-            event.kind(),
-            body,
-            chain.as_bytes(),
-        ])?;
-        if let [
-            Entry {
-                account: a,
-                amount: x,
-            },
-            Entry {
-                account: b,
-                amount: y,
-            },
-        ] = event.entries.as_slice()
-        {
-            let mut insert = connection.prepare_cached(INSERT_TWO)?;
-            insert.execute(params![seq, a.key(), x, b.key(), y])?;
-            return Ok(());
-        }
-        for (n, entry) in (0_i64..).zip(&event.entries) {
-            let mut insert = connection.prepare_cached(INSERT_ENTRY)?;
-            insert.execute(params![seq, n, entry.account.key(), entry.amount])?;
-        }
-        Ok(())
+    fn clear(&mut self) {
+        self.events.clear();
+        self.entries.clear();
+        self.bodies.clear();
     }
+}
 
-    fn next_chain(&mut self, body: &[u8]) -> Digest {
-        self.scratch.clear();
-        self.scratch.extend_from_slice(self.chain.as_bytes());
-        self.scratch.extend_from_slice(body);
-        Digest::of(&self.scratch)
-    }
+fn next_chain(chain: Digest, body: &[u8], scratch: &mut Vec<u8>) -> Digest {
+    scratch.clear();
+    scratch.extend_from_slice(chain.as_bytes());
+    scratch.extend_from_slice(body);
+    Digest::of(scratch)
 }
 
 /// The hash that an event with `body` has after one with `chain`.
 pub(super) fn chained(chain: Digest, body: &[u8]) -> Digest {
-    Journal::ending(0, chain).next_chain(body)
+    next_chain(chain, body, &mut Vec::new())
 }
 
 /// The hash before the first event.

@@ -1,9 +1,10 @@
 //! Whether the entries on disk and the balances in memory say the same.
 
 use crate::core::market::Market;
+use crate::store::journal::Heads;
 use crate::store::recover::{beginning, replay};
 use crate::store::{JOURNAL_FILE, StoreError, doing, schema};
-use protocol::ids::BrokerId;
+use protocol::ids::{BrokerId, RenterId};
 use protocol::units::{MicroUsd, Timestamp};
 use rusqlite::{Connection, OptionalExtension};
 use std::collections::BTreeMap;
@@ -35,8 +36,12 @@ pub struct LedgerReport {
 pub(super) fn compare(
     connection: &Connection,
     market: &Market,
-) -> Result<LedgerReport, StoreError> {
-    let (folded, mut report) = fold(connection).map_err(doing("read its entries"))?;
+) -> Result<(LedgerReport, Heads), StoreError> {
+    let Folded {
+        sums: folded,
+        heads,
+        mut report,
+    } = fold(connection).map_err(doing("read its entries"))?;
     report.last_at = market.last_at();
     if report.sum != 0 {
         report
@@ -74,34 +79,63 @@ pub(super) fn compare(
         ));
     }
     report.problems.truncate(PROBLEMS_MAX);
-    Ok(report)
+    Ok((report, heads))
 }
 
-type Folded = BTreeMap<Vec<u8>, i128>;
+/// All entries, added up.
+#[derive(Default)]
+struct Folded {
+    /// By account, as it stands on disk.
+    sums: BTreeMap<Vec<u8>, i128>,
+    heads: Heads,
+    report: LedgerReport,
+}
 
-fn fold(connection: &Connection) -> rusqlite::Result<(Folded, LedgerReport)> {
-    let mut folded = Folded::new();
-    let mut report = LedgerReport::default();
+fn fold(connection: &Connection) -> rusqlite::Result<Folded> {
+    let Folded {
+        mut sums,
+        mut heads,
+        mut report,
+    } = Folded::default();
     let events: i64 =
         connection.query_row("SELECT coalesce(max(seq), 0) FROM events", [], |row| {
             row.get(0)
         })?;
     report.last_event = crate::store::loaded(events);
-    let mut select = connection.prepare("SELECT account, amount FROM entries")?;
+    let mut select = connection
+        .prepare("SELECT account, amount, event, previous FROM entries ORDER BY event, n")?;
     let mut rows = select.query([])?;
     while let Some(row) = rows.next()? {
         let account = row.get_ref(0)?.as_blob()?;
         let amount = i128::from(row.get::<_, i64>(1)?);
         report.entries += 1;
         report.sum += amount;
-        match folded.get_mut(account) {
+        let event = crate::store::loaded(row.get(2)?);
+        let before = renter_of(account).and_then(|renter| heads.insert(renter, event));
+        if before != row.get::<_, Option<i64>>(3)?.map(crate::store::loaded) {
+            report.problems.push(format!(
+                "event {event} says another event than {before:?} moved {} before",
+                name_of(account)
+            ));
+        }
+        match sums.get_mut(account) {
             Some(sum) => *sum += amount,
             None => {
-                folded.insert(account.to_vec(), amount);
+                sums.insert(account.to_vec(), amount);
             }
         }
     }
-    Ok((folded, report))
+    Ok(Folded {
+        sums,
+        heads,
+        report,
+    })
+}
+
+/// The renter whose available money that account is, by the key that it has on disk.
+fn renter_of(account: &[u8]) -> Option<RenterId> {
+    let id = account.strip_prefix(&[1])?;
+    id.try_into().ok().map(RenterId::from_bytes)
 }
 
 /// Checks the whole journal in `folder`, from its first event, beside the broker that may be writing it:
@@ -141,7 +175,7 @@ pub fn check_file(path: &Path) -> Result<LedgerReport, StoreError> {
         .parse()
         .map_err(|_| StoreError::Damaged(format!("its owner is '{owner}', which is no broker")))?;
     let (market, _) = replay(&connection, beginning(broker))?;
-    compare(&connection, &market)
+    compare(&connection, &market).map(|(report, _)| report)
 }
 
 fn name_of(key: &[u8]) -> String {

@@ -23,7 +23,7 @@ pub use backup::backup;
 pub use ledger::{LedgerReport, check, check_file};
 pub use recover::Recovery;
 pub use restore::{Restored, restore};
-pub use schema::SCHEMA_VERSION;
+pub use schema::{SCHEMA_VERSION, configure};
 
 use crate::core::event::Event;
 use crate::core::market::Market;
@@ -188,7 +188,7 @@ impl Store {
             journal,
             recovery,
         } = recover::recover(&connection, broker)?;
-        let report = ledger::compare(&connection, &market)?;
+        let (report, heads) = ledger::compare(&connection, &market)?;
         if let Some(problem) = report.problems.first() {
             return Err(StoreError::Ledger(problem.clone()));
         }
@@ -196,7 +196,7 @@ impl Store {
         Ok((
             Self {
                 connection,
-                journal,
+                journal: journal.with_heads(heads),
                 recovery,
                 snapshot_at,
                 _lock: lock,
@@ -258,23 +258,26 @@ impl Store {
     /// Compares the balances in memory with the entries on disk, committed or not.
     ///
     /// # Errors
-    /// When the journal cannot be read.
-    pub fn ledger(&self, market: &Market) -> Result<LedgerReport, StoreError> {
-        ledger::compare(&self.connection, market)
+    /// When the journal cannot be read, or what was appended cannot be written.
+    pub fn ledger(&mut self, market: &Market) -> Result<LedgerReport, StoreError> {
+        self.journal.flush(&self.connection)?;
+        ledger::compare(&self.connection, market).map(|(report, _)| report)
     }
 
     /// A page of a renter's account: its movements after event `after`. `market` is what this journal adds
     /// up to.
     ///
     /// # Errors
-    /// When the journal cannot be read.
+    /// When the journal cannot be read, or what was appended cannot be written.
     pub fn statement(
-        &self,
+        &mut self,
         market: &Market,
         renter: RenterId,
         after: u64,
     ) -> Result<AccountStatement, StoreError> {
-        statement::read(&self.connection, market, renter, after)
+        self.journal.flush(&self.connection)?;
+        let last = self.journal.head(renter);
+        statement::read(&self.connection, market, (renter, last), after)
     }
 
     /// A disk that is full from here on.

@@ -38,7 +38,7 @@ fn a_broker_that_ends_at_any_commit_finds_all_of_it_and_no_more() {
                 }
             }
             drop(store);
-            let (store, recovered) = open(folder.path()).unwrap();
+            let (mut store, recovered) = open(folder.path()).unwrap();
             assert!(
                 recovered == committed,
                 "boundary {boundary}, half done {half_done}"
@@ -124,7 +124,7 @@ fn what_was_acknowledged_survives_a_kill() {
         child.kill().unwrap();
         child.wait().unwrap();
         acknowledged.extend(reader.join().unwrap());
-        let (store, market) = open(folder.path()).unwrap();
+        let (mut store, market) = open(folder.path()).unwrap();
         for number in &acknowledged {
             let lease = lease_of(*number);
             assert!(

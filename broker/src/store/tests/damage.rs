@@ -81,7 +81,8 @@ fn an_entry_that_was_changed_is_found() {
     for change in [
         "UPDATE entries SET amount = amount + 1 WHERE event = 1 AND n = 1",
         "DELETE FROM entries WHERE event = 1",
-        "INSERT INTO entries VALUES (2, 9, x'04', -5), (2, 10, x'00', 5)",
+        "INSERT INTO entries VALUES (2, 9, x'04', -5, NULL), (2, 10, x'00', 5, NULL)",
+        "UPDATE entries SET previous = NULL WHERE previous > 0",
     ] {
         let folder = played();
         tamper(folder.path(), &format!("{UNGUARD} {change}"));
@@ -114,9 +115,16 @@ fn events_and_entries_are_append_only() {
 fn a_damaged_file_is_refused() {
     let folder = played();
     let path = folder.path().join(JOURNAL_FILE);
+    let find = "SELECT (rootpage - 1) * page_size, page_size
+        FROM sqlite_schema, pragma_page_size WHERE name = 'events'";
+    let (page, size): (u32, u32) = Connection::open(&path)
+        .unwrap()
+        .query_row(find, [], |row| Ok((row.get(0)?, row.get(1)?)))
+        .unwrap();
+    let page = usize::try_from(page).unwrap();
+    let size = usize::try_from(size).unwrap();
     let mut bytes = std::fs::read(&path).unwrap();
-    let middle = bytes.len() / 2;
-    for byte in &mut bytes[middle..middle + 4096] {
+    for byte in &mut bytes[page..page + size] {
         *byte = 0x5a;
     }
     std::fs::write(&path, bytes).unwrap();

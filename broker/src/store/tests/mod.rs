@@ -3,4 +3,5 @@
 mod crash;
 mod damage;
 mod reading;
+mod schema;
 mod script;

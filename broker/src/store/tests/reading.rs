@@ -1,8 +1,13 @@
 //! Snapshots, backups, statements: the journal read in other ways says the same.
 
 use super::script::{open, play};
+use crate::core::event::{Event, Fact};
+use crate::core::ledger::{Account, Transfer};
 use crate::core::tests::world::renter_id;
 use crate::store::{JOURNAL_FILE, StoreError, backup, check};
+use protocol::bounded::Text;
+use protocol::ids::DepositId;
+use protocol::units::MicroUsd;
 use protocol::usage::StatementLine;
 use rusqlite::Connection;
 use std::os::unix::fs::PermissionsExt;
@@ -146,7 +151,7 @@ fn a_backup_is_a_journal_of_its_own() {
 #[test]
 fn a_statement_is_every_movement_with_the_balance_after_it() {
     let folder = tempfile::tempdir().unwrap();
-    let (store, market) = play(folder.path());
+    let (mut store, market) = play(folder.path());
     let statement = store.statement(&market, renter_id(0), 0).unwrap();
     assert_eq!(statement.next, None);
     let lines = &statement.lines;
@@ -197,7 +202,7 @@ fn said(lines: &[StatementLine]) -> Vec<(&str, i64)> {
 #[test]
 fn a_statement_says_what_was_charged() {
     let folder = tempfile::tempdir().unwrap();
-    let (store, market) = play(folder.path());
+    let (mut store, market) = play(folder.path());
     let statement = store.statement(&market, renter_id(0), 0).unwrap();
     let lease = market
         .leases()
@@ -284,4 +289,38 @@ fn a_long_account_comes_in_pages() {
         after = page.next;
     }
     assert_eq!(pages, [500, 500, 203]);
+}
+
+#[test]
+fn a_statement_has_what_is_not_committed_and_is_the_same_after_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut store, market) = play(folder.path());
+    let played = store.statement(&market, renter_id(0), 0).unwrap();
+    drop(store);
+    let (mut store, mut market) = open(folder.path()).unwrap();
+    let again = store.statement(&market, renter_id(0), 0).unwrap();
+    assert_eq!(again, played);
+    let deposit = Event {
+        at: market.last_at(),
+        fact: Fact::Deposited {
+            id: DepositId::from_bytes([77; 16]),
+            renter: renter_id(0),
+            amount: MicroUsd(77),
+            memo: Text::default(),
+        },
+        entries: Transfer::default()
+            .moving(
+                Account::Cash,
+                Account::RenterAvailable(renter_id(0)),
+                MicroUsd(77),
+            )
+            .entries(),
+    };
+    store.append(&deposit).unwrap();
+    market.apply(deposit);
+    let more = store.statement(&market, renter_id(0), 0).unwrap();
+    assert_eq!(more.lines.len(), played.lines.len() + 1);
+    let last = more.lines.last().unwrap();
+    assert_eq!((last.amount, last.event), (MicroUsd(77), market.events()));
+    assert_eq!(last.balance, market.available(renter_id(0)));
 }
