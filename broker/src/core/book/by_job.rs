@@ -2,7 +2,8 @@
 //!
 //! Must not leave out any portion: where the job cannot be done, or nobody knows how fast, it stands last.
 
-use super::{Available, Listing};
+use super::Listing;
+use crate::core::available::Available;
 use protocol::cost::{Interruption, JobProfile, Site, Sites, hazard_of, rank_key};
 use protocol::filter::Facts;
 use protocol::message::Search;

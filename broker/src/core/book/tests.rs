@@ -7,7 +7,7 @@ use super::*;
 use offers::{BROKER, NOW, gpu, host, offer, signed, text};
 use protocol::filter::{Filter, parse_sort};
 use protocol::machine::Gpu;
-use protocol::message::Rejection;
+use protocol::message::{Found, Rejection, Search};
 use protocol::offer::offer_id;
 use protocol::terms::ContractKind;
 use protocol::units::{Bytes, MicroUsd, PricePerGbMonth};
