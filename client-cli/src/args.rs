@@ -104,7 +104,7 @@ pub(crate) enum Command {
     /// Make a key and remember brokers; safe to run again
     Init(InitArgs),
     /// Find offers
-    Search(SearchArgs),
+    Search(Box<SearchArgs>),
     /// Show what a job costs until it is done, on each offer
     Estimate(EstimateArgs),
     /// Rent an offer and run an image on it

@@ -126,7 +126,7 @@ impl<'a> Preview<'a> {
     }
 
     /// What has to be bid for a GPU and hour to run now, as far as it is known.
-    fn to_win(&self) -> Option<PricePerHour> {
+    fn needed(&self) -> Option<PricePerHour> {
         match self.order.deal {
             Deal::Bid { .. } | Deal::Interruptible { .. } => self.known.map(|known| known.price),
             Deal::OnDemand | Deal::Reserved { .. } => None,

@@ -77,10 +77,11 @@ fn the_command_of_a_rent_is_what_follows_the_dashes() {
 
 fn bid(words: &str) -> Result<BidArgs, clap::Error> {
     let line = format!("feira bid {words}");
-    match Arguments::try_parse_from(line.split_whitespace())?.command {
-        Command::Bid(bid) => Ok(*bid),
-        other => panic!("{other:?}"),
-    }
+    let command = Arguments::try_parse_from(line.split_whitespace())?.command;
+    let Command::Bid(bid) = command else {
+        panic!("{command:?}")
+    };
+    Ok(*bid)
 }
 
 #[test]

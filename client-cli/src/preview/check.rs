@@ -15,15 +15,15 @@ impl Preview<'_> {
             self.check_offer(offer)?;
         }
         self.check_bid(floor)?;
-        if let Some((days, quote)) = self.quote() {
-            if quote.prepaid > self.order.budget {
-                let what = format!(
-                    "{} is prepaid for {days} days; the budget is {}",
-                    quote.prepaid, self.order.budget
-                );
-                return Err(Failure::new(Code::BudgetTooSmall, what)
-                    .help("raise it, with what disk and traffic will cost: --budget USD"));
-            }
+        if let Some((days, quote)) = self.quote()
+            && quote.prepaid > self.order.budget
+        {
+            let what = format!(
+                "{} is prepaid for {days} days; the budget is {}",
+                quote.prepaid, self.order.budget
+            );
+            return Err(Failure::new(Code::BudgetTooSmall, what)
+                .help("raise it, with what disk and traffic will cost: --budget USD"));
         }
         if let Some(size) = self.image.size.filter(|size| *size > self.order.disk) {
             let what = format!(

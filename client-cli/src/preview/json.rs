@@ -75,7 +75,7 @@ impl Preview<'_> {
             "bid_usd_per_gpu_hour": bid.map(dollars),
             "fallback_usd_per_gpu_hour": fallback.map(dollars),
             "waits_until": waits_until.map(rfc3339),
-            "to_win_usd_per_gpu_hour": self.to_win().map(dollars),
+            "to_win_usd_per_gpu_hour": self.needed().map(dollars),
             "floor_usd_per_gpu_hour": sales.and_then(|sales| sales.floor).map(dollars),
             "notice_seconds": notice,
             "days": quote.map(|(days, _)| days),

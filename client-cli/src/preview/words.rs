@@ -199,7 +199,7 @@ impl Preview<'_> {
     }
 
     fn now_in_words(&self, bid: PricePerHour, what: &str) -> String {
-        let Some(needed) = self.to_win() else {
+        let Some(needed) = self.needed() else {
             return "nothing that it could run on; the bid waits".to_owned();
         };
         let floor = self.offer().and_then(|offer| offer.sales.floor);

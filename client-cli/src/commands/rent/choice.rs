@@ -81,15 +81,16 @@ async fn named(
             return Err(not_sold_so(other, claim.kind()));
         }
     }
-    if found.is_empty() {
-        if let (true, Ok(id)) = (claim.waits(), typed.parse::<OfferId>()) {
-            return Ok(Choice {
-                candidates: Vec::new(),
-                matching: 0,
-                aim: Aim::Any(filter_of(id)?),
-                gpus: wanted.unwrap_or(1),
-            });
-        }
+    if found.is_empty()
+        && claim.waits()
+        && let Ok(id) = typed.parse::<OfferId>()
+    {
+        return Ok(Choice {
+            candidates: Vec::new(),
+            matching: 0,
+            aim: Aim::Any(filter_of(id)?),
+            gpus: wanted.unwrap_or(1),
+        });
     }
     let candidate = portion_of(typed, found, wanted)?;
     Ok(Choice {
