@@ -6,7 +6,7 @@ use crate::core::reliability::outages::find_outage;
 use crate::core::reliability::watch::Beat;
 use crate::core::settings::MarketSettings;
 use crate::core::tests::world::{World, broker_id, host_id};
-use protocol::bounded::{List, Text};
+use protocol::bounded::Text;
 use protocol::ids::{LeaseId, PublicKey};
 use protocol::lease::ContainerState;
 use protocol::order::LeaseAction;
