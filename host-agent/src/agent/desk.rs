@@ -21,6 +21,7 @@ use crate::hardware::Hardware;
 use crate::journal::writer::JournalWriter;
 use crate::runtime::Runtime;
 use protocol::ids::{BrokerId, LeaseId, PublicKey};
+use protocol::lease::Goal;
 use protocol::net::{Identity, LinkHandle, Node, ReserveRelay};
 use protocol::units::{Millis, Timestamp};
 use std::collections::BTreeMap;
@@ -81,6 +82,10 @@ pub(super) struct Desk<R, H> {
     pub(super) tasks: JoinSet<Done>,
     pub(super) visits: JoinSet<()>,
 
+    /// Goals of which something waits for a lease to be gone.
+    pub(super) unfinished: BTreeMap<BrokerId, Goal>,
+    /// Resources were freed since those goals were followed last.
+    pub(super) freed: bool,
     pub(super) sequence: u64,
     pub(super) started_at: Timestamp,
     pub(super) draining: bool,
@@ -137,6 +142,8 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
             listing: parts.listing,
             tasks: JoinSet::new(),
             visits: JoinSet::new(),
+            unfinished: BTreeMap::new(),
+            freed: false,
             sequence: 0,
             started_at: now.wall,
             draining: false,
@@ -164,6 +171,8 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
             match change {
                 Change::Lease(record) => {
                     let before = self.leases.record(record.lease);
+                    let held = before.map_or(0, |before| before.state.held().len());
+                    self.freed |= held > record.state.held().len();
                     if before.is_none_or(|before| differs(before, record)) {
                         moved = true;
                         log_move(before, record);

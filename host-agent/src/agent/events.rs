@@ -185,6 +185,7 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
     /// What follows from whatever happened.
     async fn turn(&mut self) -> Result<(), AgentError> {
         self.look_at_links();
+        self.go_on().await?;
         self.look_if_due();
         self.look_at_disks_if_due();
         self.align_jobs();

@@ -54,6 +54,11 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
         match decided {
             Ok(decision) => {
                 self.record(&decision).await?;
+                if self.leases.waits(broker) {
+                    self.unfinished.insert(broker, goal.clone());
+                } else {
+                    self.unfinished.remove(&broker);
+                }
                 Ok(HostReply::Noted)
             }
             Err(Overtaken) => {
@@ -61,6 +66,19 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
                 Ok(refused("a newer goal was noted"))
             }
         }
+    }
+}
+
+impl<R: Runtime, H: Hardware> Desk<R, H> {
+    /// Follows again what waited for a lease to be gone, when one is.
+    pub(super) async fn go_on(&mut self) -> Result<(), AgentError> {
+        if !std::mem::take(&mut self.freed) {
+            return Ok(());
+        }
+        for (broker, goal) in std::mem::take(&mut self.unfinished) {
+            self.follow(broker, &goal).await?;
+        }
+        Ok(())
     }
 }
 

@@ -7,7 +7,7 @@ use protocol::machine::GPUS_MAX;
 use protocol::offer::{ResourceName, WHOLE_MACHINE};
 use protocol::units::Timestamp;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// One resource, taken.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -46,6 +46,19 @@ impl Capacity {
             .map(|(_, lease)| *lease)
     }
 
+    /// The other leases that keep `lease` from taking `resources`.
+    pub(super) fn in_the_way(
+        &self,
+        lease: LeaseId,
+        resources: &[ResourceName],
+    ) -> BTreeSet<LeaseId> {
+        resources
+            .iter()
+            .filter_map(|name| self.holder(name))
+            .filter(|holder| *holder != lease)
+            .collect()
+    }
+
     /// What `lease` would hold after taking `resources`: each under an epoch that was never used. An epoch
     /// is also never below the clock in milliseconds, so that a lost journal does not make them repeat.
     ///
@@ -57,13 +70,8 @@ impl Capacity {
         resources: &[ResourceName],
         now: Timestamp,
     ) -> Result<Holdings, TakenBy> {
-        let other = |holder: &LeaseId| *holder != lease;
-        if let Some(holder) = resources
-            .iter()
-            .filter_map(|name| self.holder(name))
-            .find(other)
-        {
-            return Err(TakenBy(holder));
+        if let Some(holder) = self.in_the_way(lease, resources).first() {
+            return Err(TakenBy(*holder));
         }
         let held = resources.iter().map(|resource| Held {
             resource: resource.clone(),

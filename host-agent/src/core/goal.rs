@@ -2,15 +2,15 @@
 //! result the second time; and it is complete, so a lease that it does not name is to end.
 
 use crate::core::award::{self, Checked, Standing};
-use crate::core::capacity::Capacity;
+use crate::core::capacity::{Capacity, Holdings};
 use crate::core::lease::{LeaseRecord, State};
 use crate::core::leases::{Change, Decision, GoalSeen, Leases, Note};
 use crate::core::meter::{Meter, Moment};
-use crate::core::notice::Notice;
 use crate::core::room::Room;
 use crate::core::traffic::Traffic;
 use protocol::ids::{BrokerId, LeaseId};
 use protocol::lease::{Award, Goal, LeaseGoal, RefusalReason, StopReason, Want};
+use protocol::offer::Share;
 use protocol::units::{Bytes, Seconds};
 use std::collections::BTreeSet;
 
@@ -42,6 +42,7 @@ impl Leases {
             capacity: self.capacity().clone(),
             room: Room::of(self.records().values()),
             promised: self.promised_disk(standing.disk_left),
+            leaving: self.leaving(broker, goal),
             now,
         };
         let named: BTreeSet<LeaseId> = goal.leases.iter().map(|lease| lease.lease).collect();
@@ -60,6 +61,22 @@ impl Leases {
             deciding.follow(broker, lease, standing, &mut decision);
         }
         Ok(decision)
+    }
+
+    /// Leases of `broker` that are here and that it wants gone, by this goal.
+    fn leaving(&self, broker: BrokerId, goal: &Goal) -> BTreeSet<LeaseId> {
+        let stays = |lease: &LeaseGoal| matches!(lease.want, Want::Run(_));
+        let staying: BTreeSet<LeaseId> = goal
+            .leases
+            .iter()
+            .filter(|lease| stays(lease))
+            .map(|lease| lease.lease)
+            .collect();
+        self.records()
+            .values()
+            .filter(|record| record.broker == broker && !staying.contains(&record.lease))
+            .map(|record| record.lease)
+            .collect()
     }
 
     fn is_overtaken(&self, broker: BrokerId, goal: &Goal, now: Moment) -> bool {
@@ -82,28 +99,23 @@ fn in_order_of_receipt(goal: &Goal) -> Vec<&LeaseGoal> {
     leases
 }
 
-/// The notice that a lease has after this wish: it begins when it is first heard, and one that is withdrawn stays
-/// until the container knows.
-fn notice(record: &LeaseRecord, want: Want, now: Moment) -> Option<Notice> {
-    let run = match record.state {
-        State::Preparing { run, .. } | State::Running { run, .. } => run,
-        State::Stopped { .. } | State::Failed { .. } | State::Gone { .. } => return None,
-    };
-    match (want, record.want) {
-        (Want::Vacate(vacate), _) if vacate.run > run => None,
-        (Want::Vacate(_), Want::Vacate(_)) if record.notice.is_some() => record.notice,
-        (Want::Vacate(vacate), _) => Some(Notice::heard(vacate.outbid, now)),
-        (Want::Run(_) | Want::Stop | Want::End, _) => record.notice,
-    }
-}
-
 /// One goal being decided: what it takes so far counts against what it takes next.
 struct Deciding<'a> {
     leases: &'a Leases,
     capacity: Capacity,
     room: Room,
     promised: Bytes,
+    /// Leases of this broker that are on their way out: what they hold is waited for, not refused.
+    leaving: BTreeSet<LeaseId>,
     now: Moment,
+}
+
+/// Why a lease does not get what it needs now.
+enum Lacking {
+    /// Leases that are on their way out have it.
+    ForNow,
+    /// Leases that stay have it.
+    ForGood,
 }
 
 impl Deciding<'_> {
@@ -142,7 +154,7 @@ impl Deciding<'_> {
                     .push(Note::Refused(broker, goal.lease, reason));
             }
             Some(record) => {
-                if let Some(changed) = self.follow_known(record, goal, standing) {
+                if let Some(changed) = self.follow_known(record, goal, standing, decision) {
                     decision.changes.push(Change::Lease(Box::new(changed)));
                 }
             }
@@ -156,6 +168,7 @@ impl Deciding<'_> {
         record: &LeaseRecord,
         goal: &LeaseGoal,
         standing: &Standing<'_>,
+        decision: &mut Decision,
     ) -> Option<LeaseRecord> {
         if record.want == Want::End {
             return None;
@@ -164,18 +177,22 @@ impl Deciding<'_> {
         let want = goal.want;
         let wanted = LeaseRecord {
             want,
-            notice: notice(record, want, self.now),
+            notice: record.notice_after(want, self.now),
             ..known
         };
         let moved = match (&record.state, want) {
             (State::Stopped { run, .. } | State::Failed { run, .. }, Want::Run(next))
                 if next > *run =>
             {
-                if is_elsewhere {
+                let resumed = if is_elsewhere {
                     Some(wanted.not_resumed(next, StopReason::ResourceTaken))
                 } else {
-                    Some(self.resumed(&wanted, next, standing))
+                    self.resumed(&wanted, next, standing)
+                };
+                if resumed.is_none() {
+                    decision.notes.push(Note::Waiting(record.broker));
                 }
+                resumed
             }
             // It is to leave a run that this host did not hear of.
             (State::Stopped { run, .. } | State::Failed { run, .. }, Want::Vacate(vacate))
@@ -229,26 +246,68 @@ impl Deciding<'_> {
         }
     }
 
-    /// The next run of a lease that does not run: with its resources under new epochs, or without.
-    fn resumed(&mut self, record: &LeaseRecord, run: u32, standing: &Standing<'_>) -> LeaseRecord {
-        let (lease, share) = (record.lease, &record.share);
-        let taken = self.capacity.take(lease, &share.resources, self.now.wall);
-        let taken = taken
-            .ok()
-            .filter(|_| self.room.can_run(lease, share, standing.offers));
-        let Some(held) = taken else {
-            return record.not_resumed(run, StopReason::ResourceTaken);
+    /// What `lease` would hold of `share`: its resources under new epochs, with CPU and RAM beside the others.
+    fn hold(
+        &mut self,
+        lease: LeaseId,
+        share: &Share,
+        standing: &Standing<'_>,
+    ) -> Result<Holdings, Lacking> {
+        let lacking = |holders: BTreeSet<LeaseId>, all: bool| {
+            let mut holders = holders.iter();
+            let is_leaving = |holder: &LeaseId| self.leaving.contains(holder);
+            let is_for_now = if all {
+                holders.all(is_leaving)
+            } else {
+                holders.any(is_leaving)
+            };
+            if is_for_now {
+                Lacking::ForNow
+            } else {
+                Lacking::ForGood
+            }
         };
-        self.capacity.set_holdings(lease, &held);
-        self.room.take(lease, share, record.order.disk);
-        LeaseRecord {
+        let held = self.capacity.take(lease, &share.resources, self.now.wall);
+        let held = held.map_err(|_| {
+            let holders = self.capacity.in_the_way(lease, &share.resources);
+            lacking(holders, true)
+        })?;
+        if !self.room.can_run(lease, share, standing.offers) {
+            return Err(lacking(self.room.beside(share, standing.offers), false));
+        }
+        Ok(held)
+    }
+
+    fn take(&mut self, lease: LeaseId, share: &Share, disk: Bytes, held: &Holdings) {
+        self.capacity.set_holdings(lease, held);
+        self.room.take(lease, share, disk);
+    }
+
+    /// The next run of a lease that does not run: with its resources under new epochs, or without. Nothing while
+    /// they are about to be free.
+    fn resumed(
+        &mut self,
+        record: &LeaseRecord,
+        run: u32,
+        standing: &Standing<'_>,
+    ) -> Option<LeaseRecord> {
+        let (lease, share) = (record.lease, &record.share);
+        let held = match self.hold(lease, share, standing) {
+            Ok(held) => held,
+            Err(Lacking::ForNow) => return None,
+            Err(Lacking::ForGood) => {
+                return Some(record.not_resumed(run, StopReason::ResourceTaken));
+            }
+        };
+        self.take(lease, share, record.order.disk, &held);
+        Some(LeaseRecord {
             meter: record.meter.next_run(self.now),
             ..record.in_state(State::Preparing {
                 run,
                 held,
                 started_before: record.state.started_before(),
             })
-        }
+        })
     }
 
     fn follow_new(
@@ -266,7 +325,8 @@ impl Deciding<'_> {
         }
         match goal.want {
             Want::Run(1) => match self.taken(broker, goal, standing) {
-                Ok(record) => decision.changes.push(Change::Lease(Box::new(record))),
+                Ok(Some(record)) => decision.changes.push(Change::Lease(Box::new(record))),
+                Ok(None) => decision.notes.push(Note::Waiting(broker)),
                 Err(reason) => decision
                     .notes
                     .push(Note::Refused(broker, goal.lease, reason)),
@@ -278,12 +338,13 @@ impl Deciding<'_> {
         }
     }
 
+    /// The record of a lease that is new here; nothing while what it needs is about to be free.
     fn taken(
         &mut self,
         broker: BrokerId,
         goal: &LeaseGoal,
         standing: &Standing<'_>,
-    ) -> Result<LeaseRecord, RefusalReason> {
+    ) -> Result<Option<LeaseRecord>, RefusalReason> {
         let host = self.leases.host();
         let Checked {
             order,
@@ -293,21 +354,18 @@ impl Deciding<'_> {
         } = award::check(host, broker, goal, standing, self.now.wall)?;
         let (lease, offer) = (goal.lease, &listed.offer);
         let share = offer.share.part(&award.part);
-        let held = self
-            .capacity
-            .take(lease, &share.resources, self.now.wall)
-            .map_err(|_| RefusalReason::Taken)?;
-        if !self.room.can_run(lease, &share, standing.offers) {
-            return Err(RefusalReason::Taken);
-        }
+        let held = match self.hold(lease, &share, standing) {
+            Ok(held) => held,
+            Err(Lacking::ForNow) => return Ok(None),
+            Err(Lacking::ForGood) => return Err(RefusalReason::Taken),
+        };
         let free = standing.disk_free.0.saturating_sub(self.promised.0);
         if order.disk.0 > free || !self.room.has_disk(lease, order.disk, offer) {
             return Err(RefusalReason::DiskFull);
         }
-        self.room.take(lease, &share, order.disk);
+        self.take(lease, &share, order.disk, &held);
         self.promised = Bytes(self.promised.0.saturating_add(order.disk.0));
-        self.capacity.set_holdings(goal.lease, &held);
-        Ok(LeaseRecord {
+        Ok(Some(LeaseRecord {
             lease: goal.lease,
             broker,
             renter,
@@ -329,6 +387,6 @@ impl Deciding<'_> {
             meter: Meter::new(self.now),
             traffic: Traffic::new(self.now.boot),
             sequence: 0,
-        })
+        }))
     }
 }

@@ -193,6 +193,21 @@ impl LeaseRecord {
         })
     }
 
+    /// The notice that it has after this wish: it begins when it is first heard, and one that is withdrawn stays
+    /// until the container knows.
+    pub(crate) fn notice_after(&self, want: Want, now: Moment) -> Option<Notice> {
+        let run = match self.state {
+            State::Preparing { run, .. } | State::Running { run, .. } => run,
+            State::Stopped { .. } | State::Failed { .. } | State::Gone { .. } => return None,
+        };
+        match (want, self.want) {
+            (Want::Vacate(vacate), _) if vacate.run > run => None,
+            (Want::Vacate(_), Want::Vacate(_)) if self.notice.is_some() => self.notice,
+            (Want::Vacate(vacate), _) => Some(Notice::heard(vacate.outbid, now)),
+            (Want::Run(_) | Want::Stop | Want::End, _) => self.notice,
+        }
+    }
+
     /// The same lease in another state.
     #[must_use]
     pub(crate) fn in_state(&self, state: State) -> Self {

@@ -28,6 +28,9 @@ pub enum Note {
     Refused(BrokerId, LeaseId, RefusalReason),
     /// A broker asks about a lease that is not here, and is told that it is gone.
     Unknown(BrokerId, LeaseId),
+    /// Something of a broker's latest goal waits for a lease of the same broker that is on its way out: the goal
+    /// is to be followed again when resources are free.
+    Waiting(BrokerId),
 }
 
 /// Which goal of a broker was the last.
@@ -61,6 +64,7 @@ pub struct Leases {
     goals: BTreeMap<BrokerId, GoalSeen>,
     refused: BTreeMap<LeaseId, (BrokerId, RefusalReason)>,
     unknown: BTreeMap<LeaseId, BrokerId>,
+    waiting: BTreeSet<BrokerId>,
 }
 
 impl Leases {
@@ -78,6 +82,7 @@ impl Leases {
             goals: BTreeMap::new(),
             refused: BTreeMap::new(),
             unknown: BTreeMap::new(),
+            waiting: BTreeSet::new(),
         };
         for (resource, epoch) in epochs {
             leases.capacity.set_epoch(&resource, epoch);
@@ -120,6 +125,7 @@ impl Leases {
                     |lease: &LeaseId, of: &BrokerId| of != broker || seen.leases.contains(lease);
                 self.refused.retain(|lease, (of, _)| asked(lease, of));
                 self.unknown.retain(|lease, of| asked(lease, of));
+                self.waiting.remove(broker);
                 self.goals.insert(*broker, seen.clone());
             }
             Note::Refused(broker, lease, reason) => {
@@ -127,6 +133,9 @@ impl Leases {
             }
             Note::Unknown(broker, lease) => {
                 self.unknown.insert(*lease, *broker);
+            }
+            Note::Waiting(broker) => {
+                self.waiting.insert(*broker);
             }
         }
     }
@@ -178,6 +187,12 @@ impl Leases {
     #[must_use]
     pub fn goal(&self, broker: BrokerId) -> Option<&GoalSeen> {
         self.goals.get(&broker)
+    }
+
+    /// Whether something of a broker's latest goal waits for another lease to be gone.
+    #[must_use]
+    pub fn waits(&self, broker: BrokerId) -> bool {
+        self.waiting.contains(&broker)
     }
 
     /// Refusals that are still asked for.

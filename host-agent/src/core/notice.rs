@@ -54,6 +54,16 @@ impl Notice {
         self.heard_at.after(length.millis())
     }
 
+    /// What is left of a notice of this length, in whole seconds rounded up.
+    #[must_use]
+    pub fn left(&self, length: Seconds, now: Moment) -> Seconds {
+        if self.boot != now.boot {
+            return Seconds(0);
+        }
+        let passed = now.monotonic.0.saturating_sub(self.heard.0);
+        Seconds(length.millis().0.saturating_sub(passed).div_ceil(1000))
+    }
+
     /// Whether a notice of this length is over. No container outlives its boot, so neither does a notice.
     #[must_use]
     pub fn is_over(&self, length: Seconds, now: Moment) -> bool {

@@ -6,7 +6,7 @@ use crate::core::offer::Listed;
 use protocol::ids::LeaseId;
 use protocol::offer::{Offer, ResourceName, Share};
 use protocol::units::Bytes;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What one lease has of the machine.
 #[derive(Debug, Clone)]
@@ -83,6 +83,21 @@ impl Room {
             .map(|listed| &listed.offer)
             .filter(|offer| meets(&offer.share.resources, &share.resources));
         offers.all(|offer| self.with(lease, share, Bytes(0), offer).fits(&offer.share))
+    }
+
+    /// The leases that hold something of the offers that `share` is in.
+    pub(super) fn beside(&self, share: &Share, offers: &[Listed]) -> BTreeSet<LeaseId> {
+        let is_near = |used: &Used| {
+            offers.iter().any(|listed| {
+                let sold = &listed.offer.share.resources;
+                meets(sold, &share.resources) && meets(sold, &used.share.resources)
+            })
+        };
+        let near = self
+            .0
+            .iter()
+            .filter(|(_, used)| used.holds && is_near(used));
+        near.map(|(lease, _)| *lease).collect()
     }
 
     /// Whether `lease` can have `disk` of `offer` beside the others.

@@ -59,6 +59,17 @@ impl Leases {
     }
 }
 
+/// How long a container has from the signal to its end: the usual, and of one that was told of its end before no
+/// more than is left until then.
+fn grace(record: &LeaseRecord, now: Moment) -> Seconds {
+    let usual = record.limits.stop_grace;
+    match record.notice {
+        Some(notice) if notice.is_told() => notice.left(record.limits.notice, now).min(usual),
+        // One that could not be told hears it now.
+        Some(_) | None => usual,
+    }
+}
+
 /// What a container that runs is to do.
 fn work_while_running(
     record: &LeaseRecord,
@@ -66,7 +77,7 @@ fn work_while_running(
     is_paused: bool,
     now: Moment,
 ) -> Option<Work> {
-    let grace = record.limits.stop_grace;
+    let grace = grace(record, now);
     let wanted = match record.want {
         Want::Stop | Want::End => return Some(Work::Stop { grace }),
         Want::Run(wanted) => wanted,
@@ -79,8 +90,6 @@ fn work_while_running(
     match record.notice {
         None if is_leaving => Some(Work::Stop { grace }),
         Some(notice) if is_leaving && notice.is_over(record.limits.notice, now) => {
-            // One that could not be told hears it now.
-            let grace = if notice.is_told() { Seconds(0) } else { grace };
             Some(Work::Stop { grace })
         }
         // It hears nothing while it is frozen.

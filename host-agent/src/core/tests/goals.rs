@@ -97,7 +97,7 @@ pub(super) fn refused(
     assert!(decision.changes.is_empty(), "it was taken");
     let refusal = decision.notes.into_iter().find_map(|note| match note {
         Note::Refused(_, lease, reason) if lease == asked.lease => Some(reason),
-        Note::Refused(..) | Note::Goal(..) | Note::Unknown(..) => None,
+        Note::Refused(..) | Note::Goal(..) | Note::Unknown(..) | Note::Waiting(_) => None,
     });
     refusal.expect("no refusal")
 }

@@ -339,6 +339,27 @@ impl Model {
 
 proptest! {
     #[test]
+    fn a_notice_is_never_cut_short(steps in prop::collection::vec(step(), 1..60)) {
+        let mut model = Model::new();
+        let begin = [
+            Step::Order { broker: 0, offer: 0 },
+            Step::Deliver { broker: 0 },
+            Step::BeginSight,
+            Step::EndSight,
+            Step::BeginWork,
+            Step::EndWork { lease: 0, how: WorkEnd::Well },
+            Step::Want { lease: 0, change: WantChange::Vacate },
+            Step::Deliver { broker: 0 },
+        ];
+        for step in begin.iter().chain(&steps) {
+            model.step(step);
+            model.check();
+        }
+        model.settle();
+        model.check_settled();
+    }
+
+    #[test]
     fn any_order_of_events_ends_in_what_is_wanted(steps in prop::collection::vec(step(), 1..120)) {
         let mut model = Model::new();
         for step in &steps {

@@ -255,3 +255,81 @@ fn traffic_is_counted_over_all_runs_and_to_the_moment_of_the_stop() {
     see(&mut leases, &runs_with(8, crossed(6, 1)), 10);
     assert_eq!(meters(&leases), (136, 10));
 }
+
+#[test]
+fn what_comes_for_its_place_waits_until_it_is_gone() {
+    let world = World::new();
+    let (mut leases, going) = running(&world);
+    let next = world.lease_goal(0, 2, 0, Want::Run(1));
+    let said = |want: Want| {
+        let mut leases = with(want, &going);
+        leases.push(next.clone());
+        leases
+    };
+    // Its broker takes it off at the end of the notice, and gives its place away in the same goal.
+    follow(&world, &mut leases, 2, &with(LEAVE, &going));
+    leases.apply(&leases.decide_outcome(going.lease, &Outcome::Told, at(2)));
+    follow(&world, &mut leases, 3, &said(Want::Stop));
+    assert!(leases.waits(world.broker(0)));
+    assert!(leases.record(next.lease).is_none() && leases.refused().is_empty());
+    let over = Containers::from([(going.lease, exited(137, 2, 121))]);
+    see(&mut leases, &over, 122);
+    // The same goal, followed again.
+    follow(&world, &mut leases, 3, &said(Want::Stop));
+    assert!(!leases.waits(world.broker(0)));
+    let held = record(&leases, next.lease).state.held();
+    assert_eq!(held[0].resource.as_str(), "GPU-a");
+}
+
+#[test]
+fn a_resume_waits_for_what_is_about_to_be_free_and_for_nothing_else() {
+    let world = World::new();
+    let (mut leases, first) = running(&world);
+    let over = Containers::from([(first.lease, exited(0, 2, 5))]);
+    see(&mut leases, &over, 6);
+    let second = world.lease_goal(0, 2, 0, Want::Run(1));
+    let said = |one: Want, other: Want| {
+        let mut both = with(one, &first);
+        both.extend(with(other, &second));
+        both
+    };
+    follow(&world, &mut leases, 2, &said(Want::Stop, Want::Run(1)));
+    let both = said(Want::Run(2), Want::End);
+    follow(&world, &mut leases, 3, &both);
+    assert!(leases.waits(world.broker(0)));
+    assert_eq!(record(&leases, first.lease).state.run(), 1);
+    leases.apply(&leases.decide_outcome(second.lease, &Outcome::Removed(None), at(8)));
+    follow(&world, &mut leases, 3, &both);
+    let state = &record(&leases, first.lease).state;
+    assert!(matches!(state, State::Preparing { run: 2, .. }));
+}
+
+#[test]
+fn one_broker_does_not_wait_for_what_another_ends() {
+    let world = World::new();
+    let (mut leases, going) = running(&world);
+    follow(&world, &mut leases, 2, &with(Want::End, &going));
+    let theirs = world.lease_goal(1, 2, 0, Want::Run(1));
+    let asked = super::goal(1, vec![theirs.clone()]);
+    let decision = leases
+        .decide_goal(world.broker(1), &asked, &world.standing(), at(3))
+        .unwrap();
+    leases.apply(&decision);
+    assert!(leases.refused().contains_key(&theirs.lease));
+}
+
+#[test]
+fn a_stop_in_a_notice_waits_no_longer_than_the_notice() {
+    let world = World::new();
+    let (mut leases, wanted, containers) = leaving(&world);
+    leases.apply(&leases.decide_outcome(wanted.lease, &Outcome::Told, at(2)));
+    follow(&world, &mut leases, 3, &with(Want::Stop, &wanted));
+    let grace = |second| match leases.work(&containers, at(second))[&wanted.lease] {
+        Work::Stop { grace } => grace.0,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(
+        (grace(20), grace(111), grace(118), grace(121)),
+        (10, 10, 3, 0)
+    );
+}

@@ -41,7 +41,7 @@ pub(super) fn verdict(
         .unwrap();
     let refusal = decision.notes.into_iter().find_map(|note| match note {
         Note::Refused(_, _, reason) => Some(reason),
-        Note::Goal(..) | Note::Unknown(..) => None,
+        Note::Goal(..) | Note::Unknown(..) | Note::Waiting(_) => None,
     });
     assert_eq!(refusal.is_none(), decision.changes.len() == 1);
     refusal
@@ -79,7 +79,7 @@ fn a_lease_has_the_gpus_and_the_part_of_the_machine_that_its_award_names() {
     );
     let holder = |name: &str| leases.capacity().holder(&ResourceName::cut(name));
     assert_eq!((holder("GPU-a"), holder("GPU-b")), (None, Some(one.lease)));
-    // The other GPU is still free; both together are not.
+    // The other GPU is still free; both together are not, while the one runs on.
     let other = world.lease_goal(0, 2, 0, Want::Run(1));
     let both = world.changed_goal(0, 3, 0, both(&world));
     let wanted = [one.clone(), both.clone()];
@@ -259,7 +259,7 @@ fn a_host_does_not_rent_its_own_machine() {
         .unwrap();
     let refusal = decision.notes.iter().any(|note| match note {
         Note::Refused(_, lease, reason) => *lease == wanted.lease && is_bad(reason),
-        Note::Goal(..) | Note::Unknown(..) => false,
+        Note::Goal(..) | Note::Unknown(..) | Note::Waiting(_) => false,
     });
     assert!(refusal && decision.changes.is_empty());
     assert_eq!(
