@@ -3,9 +3,9 @@
 //! Nothing here is ever journalled: a broker that starts anew has an empty book, and full again within one
 //! period of its hosts. Must not know leases or money; who holds a resource is asked of the caller.
 //!
-//! A search looks at every fresh offer once: the exact number of matches and the explanation of none need
-//! that anyway, and a thousand offers take some tens of microseconds. Callers see only [`Book::search`], so an
-//! index can take its place.
+//! Every portion of every offer is a row of an index, which answers searches without a look at each. What can be
+//! had changes with leases, not with offers: the index is told of it host by host ([`Book::settle`]), and the
+//! portions of a host that it was not told of since something changed are looked at one by one.
 
 mod admission;
 mod answer;
@@ -13,15 +13,17 @@ pub mod bids;
 mod by_job;
 mod columns;
 pub mod index;
+mod listing;
 mod names;
+mod portions;
 
 pub use admission::BookRefusal;
+pub use listing::Listing;
 
-use crate::core::available::Available;
+use portions::Portions;
 use protocol::bounded::{List, Text};
-use protocol::filter::{Facts, Filter};
-use protocol::ids::{BrokerId, Digest, HostId, OfferId};
-use protocol::message::FoundOffer;
+use protocol::filter::Filter;
+use protocol::ids::{BrokerId, HostId, OfferId};
 use protocol::offer::{OFFERS_MAX, Offer};
 use protocol::reliability::Score;
 use protocol::signed::Verified;
@@ -57,85 +59,6 @@ pub enum Announced {
     Stale,
 }
 
-/// An offer in the book.
-#[derive(Debug, Clone)]
-pub struct Listing {
-    verified: Verified<Offer>,
-    host: HostId,
-    /// [`Offer::terms_digest`]: every order that names the offer is held against it.
-    terms: Option<Digest>,
-    /// Of each number of GPUs that is sold together.
-    portions: Vec<Facts>,
-    /// How often its host fails, in failures in 10⁹ hours; 0 when nobody said.
-    hazard: u32,
-}
-
-impl Listing {
-    fn new(host: HostId, verified: Verified<Offer>) -> Self {
-        let offer = verified.body();
-        let portions = offer.counts().map(|gpus| Facts::of(host, offer, gpus));
-        Self {
-            portions: portions.collect(),
-            hazard: 0,
-            // What was decoded can be encoded; if not, nobody can have agreed to it.
-            terms: offer.terms_digest().ok(),
-            verified,
-            host,
-        }
-    }
-
-    fn found(&self, facts: &Facts, available: Option<Available>) -> FoundOffer {
-        let ask = self.offer().prices.compute;
-        FoundOffer {
-            offer: self.verified.signed().clone(),
-            gpus: facts.gpus(),
-            price: available.map_or(ask, |available| available.price),
-            pushes_out: available.is_some_and(|available| available.pushes_out),
-            reliability: facts.reliability(),
-            hazard: self.hazard,
-        }
-    }
-
-    /// How often its host fails, in failures in 10⁹ hours; 0 when nobody said.
-    const fn hazard(&self) -> u32 {
-        self.hazard
-    }
-
-    /// The offer.
-    #[must_use]
-    pub const fn offer(&self) -> &Offer {
-        self.verified.body()
-    }
-
-    /// What a renter agrees to who orders it.
-    #[must_use]
-    pub const fn terms(&self) -> Option<Digest> {
-        self.terms
-    }
-
-    /// The offer as its host signed it.
-    #[must_use]
-    pub const fn verified(&self) -> &Verified<Offer> {
-        &self.verified
-    }
-
-    /// Whose it is.
-    #[must_use]
-    pub const fn host(&self) -> HostId {
-        self.host
-    }
-
-    /// When it is gone, unless it is announced again.
-    #[must_use]
-    pub const fn expires(&self) -> Timestamp {
-        self.verified.header().expires
-    }
-
-    fn is_fresh(&self, now: Timestamp) -> bool {
-        self.expires() > now
-    }
-}
-
 /// What the book knows of a host.
 #[derive(Debug, Default)]
 struct HostEntry {
@@ -153,18 +76,23 @@ pub struct Book {
     limits: BookLimits,
     hosts: BTreeMap<HostId, HostEntry>,
     listings: BTreeMap<OfferId, Listing>,
+    portions: Portions,
+    /// The hosts of which the index does not know what can be had.
+    unsettled: BTreeSet<HostId>,
     by_expiry: BTreeSet<(Timestamp, OfferId)>,
 }
 
 impl Book {
     /// An empty book of `broker`.
     #[must_use]
-    pub const fn new(broker: BrokerId, limits: BookLimits) -> Self {
+    pub fn new(broker: BrokerId, limits: BookLimits) -> Self {
         Self {
             broker,
             limits,
             hosts: BTreeMap::new(),
             listings: BTreeMap::new(),
+            portions: Portions::new(),
+            unsettled: BTreeSet::new(),
             by_expiry: BTreeSet::new(),
         }
     }
@@ -218,26 +146,92 @@ impl Book {
         offers: Vec<Verified<Offer>>,
         addresses: List<Text<256>, 8>,
     ) {
+        self.unsettle(host);
         let mut entry = self.hosts.remove(&host).unwrap_or_default();
-        for gone in std::mem::take(&mut entry.offers) {
-            self.remove_listing(gone);
-        }
+        let mut gone = std::mem::take(&mut entry.offers);
         entry.addresses = addresses;
         entry.heard_at = now;
         for offer in offers {
             entry.sequence = entry.sequence.max(offer.body().sequence);
             let listing = Listing::new(host, offer);
             let id = listing.offer().id;
+            gone.remove(&id);
             entry.offers.insert(id);
-            self.by_expiry.insert((listing.expires(), id));
-            self.listings.insert(id, listing);
+            self.put_listing(id, listing);
+        }
+        for gone in gone {
+            self.remove_listing(gone);
         }
         self.hosts.insert(host, entry);
     }
 
-    fn remove_listing(&mut self, id: OfferId) {
-        if let Some(listing) = self.listings.remove(&id) {
-            self.by_expiry.remove(&(listing.expires(), id));
+    /// Puts a listing in the place of that of the same offer; portions that were there keep their rows.
+    fn put_listing(&mut self, id: OfferId, mut listing: Listing) {
+        let mut before = self.listings.remove(&id);
+        let mut slots = Vec::with_capacity(listing.portions.len());
+        if let Some(before) = &before {
+            self.by_expiry.remove(&(before.expires(), id));
+        }
+        for facts in &listing.portions {
+            let known = before.as_mut().and_then(|before| {
+                let mut known = before.portions.iter();
+                let place = known.position(|known| known.gpus() == facts.gpus())?;
+                Some((before.slots.remove(place), before.portions.remove(place)))
+            });
+            slots.push(match known {
+                Some((slot, known)) => {
+                    self.portions.update(slot, &known, facts);
+                    slot
+                }
+                None => self.portions.insert(id, facts),
+            });
+        }
+        for (slot, facts) in before.iter().flat_map(Listing::rows) {
+            self.portions.remove(slot, facts);
+        }
+        listing.slots = slots;
+        self.by_expiry.insert((listing.expires(), id));
+        self.listings.insert(id, listing);
+    }
+
+    fn remove_listing(&mut self, id: OfferId) -> Option<Listing> {
+        let listing = self.listings.remove(&id)?;
+        self.by_expiry.remove(&(listing.expires(), id));
+        for (slot, facts) in listing.rows() {
+            self.portions.remove(slot, facts);
+        }
+        Some(listing)
+    }
+
+    /// Something changed at a host: what of its offers can be had is not known to the index any more.
+    pub fn unsettle(&mut self, host: HostId) {
+        if !self.unsettled.insert(host) {
+            return;
+        }
+        let offers = self.hosts.get(&host).map(|entry| &entry.offers);
+        for offer in offers.into_iter().flatten() {
+            for (slot, _) in self.listings.get(offer).into_iter().flat_map(Listing::rows) {
+                self.portions.hide(slot);
+            }
+        }
+    }
+
+    /// A host that is not settled.
+    #[must_use]
+    pub fn next_unsettled(&self) -> Option<HostId> {
+        self.unsettled.first().copied()
+    }
+
+    /// Says what can be had of a host's offers by somebody who cannot be pushed out, until [`Self::unsettle`]: for
+    /// each portion, whether somebody has to go for it.
+    pub fn settle(&mut self, host: HostId, available: &[(OfferId, u16, bool)]) {
+        self.unsettled.remove(&host);
+        for (offer, gpus, pushes_out) in available {
+            let listing = self.listings.get(offer).filter(|listing| listing.host == host);
+            let mut rows = listing.into_iter().flat_map(Listing::rows);
+            if let Some((slot, facts)) = rows.find(|(_, facts)| facts.gpus() == *gpus) {
+                self.portions.show(slot, facts, *pushes_out);
+            }
         }
     }
 
@@ -248,8 +242,10 @@ impl Book {
         for offer in offers.into_iter().flatten() {
             if let Some(listing) = self.listings.get_mut(offer) {
                 listing.hazard = score.hazard_in_billion_hours();
-                for facts in &mut listing.portions {
+                for (slot, facts) in listing.slots.iter().zip(&mut listing.portions) {
+                    let before = facts.clone();
                     facts.set_reliability(score.ppm);
+                    self.portions.update(*slot, &before, facts);
                 }
             }
         }
@@ -257,6 +253,7 @@ impl Book {
 
     /// Forgets a host and all that it offers.
     pub fn withdraw(&mut self, host: HostId) {
+        self.unsettled.remove(&host);
         if let Some(entry) = self.hosts.remove(&host) {
             for offer in entry.offers {
                 self.remove_listing(offer);
@@ -267,22 +264,34 @@ impl Book {
     /// Drops the offers that expired, and the hosts that have not been heard for longer than an offer may
     /// be valid and offer nothing. Says how many offers went.
     pub fn expire(&mut self, now: Timestamp) -> usize {
+        let gone = self.expire_offers(now);
+        let oldest = now.before(protocol::signed::VALIDITY_MAX.millis());
+        let unsettled = &mut self.unsettled;
+        self.hosts.retain(|host, entry| {
+            let stays = !entry.offers.is_empty() || entry.heard_at > oldest;
+            if !stays {
+                unsettled.remove(host);
+            }
+            stays
+        });
+        gone
+    }
+
+    /// Drops the offers that expired. Says how many.
+    pub fn expire_offers(&mut self, now: Timestamp) -> usize {
         let mut gone = 0;
         while let Some((expires, id)) = self.by_expiry.first().copied() {
             if expires > now {
                 break;
             }
             self.by_expiry.pop_first();
-            if let Some(listing) = self.listings.remove(&id)
+            if let Some(listing) = self.remove_listing(id)
                 && let Some(entry) = self.hosts.get_mut(&listing.host)
             {
                 entry.offers.remove(&id);
             }
             gone += 1;
         }
-        let oldest = now.before(protocol::signed::VALIDITY_MAX.millis());
-        self.hosts
-            .retain(|_, entry| !entry.offers.is_empty() || entry.heard_at > oldest);
         gone
     }
 
@@ -333,7 +342,7 @@ impl Book {
         self.listings.len()
     }
 
-    /// The offers of which a portion of `gpus` matches, in no order.
+    /// The offers of which a portion of `gpus` matches, in no order, whether it can be had or not.
     #[must_use]
     pub fn matching(
         &self,
@@ -342,11 +351,11 @@ impl Book {
         gpus: u16,
         now: Timestamp,
     ) -> Vec<&Listing> {
-        let filter = filter.prepare(need);
-        let fits = |facts: &Facts| facts.gpus() == gpus && filter.matches(facts);
-        self.listings
-            .values()
-            .filter(|listing| listing.is_fresh(now) && listing.portions.iter().any(fits))
+        let slots = self.portions.matching(filter, need, gpus, &self.listings);
+        slots
+            .into_iter()
+            .filter_map(|slot| self.portions.owner(slot))
+            .filter_map(|(offer, _)| self.get(offer, now))
             .collect()
     }
 }

@@ -15,6 +15,7 @@ use crate::core::order::Deposit;
 use crate::core::ripening::Ripening;
 use crate::core::reliability::HostWatch;
 use crate::core::settings::MarketSettings;
+use crate::core::settling::host_of;
 pub use crate::core::soft::Change;
 use crate::core::soft::Soft;
 use crate::core::waiting::{Venue, Waiting};
@@ -134,6 +135,7 @@ impl Desk {
         record: &mut impl FnMut(&Event) -> Result<(), E>,
     ) -> Result<(), E> {
         self.book.expire(self.wall(now));
+        self.settle_book(now);
         self.watch_hosts(now, record)?;
         self.ripen_all(now, record)?;
         while let Some(id) = self.soft.due(now) {
@@ -338,9 +340,11 @@ impl Desk {
         record(&event)?;
         let lease = event.lease();
         let (from, goal) = consequences(&event.fact);
+        let host = host_of(&event.fact);
         self.note_event(&event.fact);
         self.market.apply(event);
         self.waiting.update_from(&self.market, lease);
+        self.unsettle(host, lease);
         if let Some(lease) = lease {
             self.plan_ripening(now, lease);
             self.plan(now, lease, from);

@@ -49,6 +49,7 @@ mod eviction;
 mod following;
 mod matching;
 mod resume;
+mod settling;
 mod waiting;
 
 pub(crate) mod accounts;

@@ -22,7 +22,9 @@ const LEASES_BYTES_MAX: usize = 160 * 1024;
 impl Desk {
     /// Which offers match.
     #[must_use]
-    pub fn search(&self, now: Timestamp, search: &Search) -> Found {
+    pub fn search(&mut self, now: Timestamp, search: &Search) -> Found {
+        self.book.expire_offers(self.wall(now));
+        self.settle_book(now);
         let found = self.book.search(search, self.wall(now), |listing, gpus| {
             self.available(now, search.kind, listing, gpus)
         });

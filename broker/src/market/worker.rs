@@ -215,7 +215,7 @@ impl Worker {
 
     /// What only looks.
     fn read(&mut self, input: Input) {
-        let (desk, now) = (&self.desk, self.time.now());
+        let (desk, now) = (&mut self.desk, self.time.now());
         let answer = match input {
             Input::Search(search, reply) => later(reply, Ok(desk.search(now, &search))),
             Input::Leases(party, scope, reply) => {

@@ -95,7 +95,12 @@ impl Bids {
 
     /// Forgets an order.
     pub fn remove(&mut self, rank: Rank) {
-        for (slot, values) in self.waiting.remove(&rank).into_iter().flat_map(|bid| bid.rows) {
+        for (slot, values) in self
+            .waiting
+            .remove(&rank)
+            .into_iter()
+            .flat_map(|bid| bid.rows)
+        {
             self.index.remove(slot);
             self.count_bounds(&values, false);
             if let Some(place) = self.ranks.get_mut(slot.number()) {
@@ -151,7 +156,9 @@ impl Bids {
 
     fn query(&self, facts: &Facts, least: PricePerHour) -> Query {
         let base = facts.model().base();
-        let short = base.strip_prefix("rtx").or_else(|| base.strip_prefix("gtx"));
+        let short = base
+            .strip_prefix("rtx")
+            .or_else(|| base.strip_prefix("gtx"));
         let named = [Some(base), short].into_iter().flatten();
         let mut models: Vec<Range> = named
             .map(model)
@@ -167,7 +174,9 @@ impl Bids {
             column(COUNT, vec![(count, count)]),
             column(LIMIT, vec![(LOWEST, -least)]),
         ];
-        for (field, (low, high)) in bounded_fields().zip((BOUNDS..).step_by(2).map(|low| (low, low + 1))) {
+        for (field, (low, high)) in
+            bounded_fields().zip((BOUNDS..).step_by(2).map(|low| (low, low + 1)))
+        {
             let is_bounded = |column: usize| self.bounded.get(column).is_some_and(|rows| *rows > 0);
             if !is_bounded(low) && !is_bounded(high) {
                 continue;
@@ -196,7 +205,12 @@ impl Bids {
     }
 
     fn count_bounds(&mut self, values: &[i64], is_added: bool) {
-        for (column, (value, rows)) in values.iter().zip(&mut self.bounded).enumerate().skip(BOUNDS) {
+        for (column, (value, rows)) in values
+            .iter()
+            .zip(&mut self.bounded)
+            .enumerate()
+            .skip(BOUNDS)
+        {
             let none = if is_low(column) { LOWEST } else { HIGHEST };
             if *value != none {
                 *rows = if is_added {
@@ -276,7 +290,9 @@ fn models_of(filter: &Filter) -> Vec<i64> {
     let Some(names) = filter.terms.iter().find_map(names_of) else {
         return vec![ANY_MODEL];
     };
-    let asked = names.into_iter().map(|name| model(ModelName::asked(name).base()));
+    let asked = names
+        .into_iter()
+        .map(|name| model(ModelName::asked(name).base()));
     let mut models: Vec<i64> = asked.collect();
     models.sort_unstable();
     models.dedup();

@@ -13,17 +13,9 @@ use protocol::filter::{
 use protocol::terms::Need;
 
 /// The columns of prices of what an hour may cost beside the GPUs: see `extra` of the book.
-pub(super) const EXTRAS: [Field; 3] = [
-    Field::StorageCost,
-    Field::UploadCost,
-    Field::DownloadCost,
-];
+pub(super) const EXTRAS: [Field; 3] = [Field::StorageCost, Field::UploadCost, Field::DownloadCost];
 
-const EXTRA_COLUMNS: [usize; 3] = [
-    column(EXTRAS[0]),
-    column(EXTRAS[1]),
-    column(EXTRAS[2]),
-];
+const EXTRA_COLUMNS: [usize; 3] = [column(EXTRAS[0]), column(EXTRAS[1]), column(EXTRAS[2])];
 
 /// Numbers at which a part of a version counts as too large for its place: a term about one is put to each row.
 const PARTS_END: [u32; 4] = [0x7fff, 0xffff, 0xffff, 0xffff];
@@ -93,7 +85,11 @@ pub(super) fn query(filter: &Filter, need: Need, names: &Names) -> Query {
     Query {
         scope: Vec::new(),
         sees_all: false,
-        tests: filter.terms.iter().map(|term| test(term, need, names)).collect(),
+        tests: filter
+            .terms
+            .iter()
+            .map(|term| test(term, need, names))
+            .collect(),
         order: Order::Outside,
         wanted: usize::MAX,
     }
@@ -118,11 +114,19 @@ pub(super) fn is(column: usize, value: i64) -> Test {
 /// The order of an answer, where the index can keep it without asking about each row.
 pub(super) fn order(sort: &[SortKey]) -> Order {
     let [key] = sort else {
-        return if sort.is_empty() { Order::Total } else { Order::Outside };
+        return if sort.is_empty() {
+            Order::Total
+        } else {
+            Order::Outside
+        };
     };
     let is_descending = key.direction == Direction::Descending;
     if key.field == Field::DphTotal {
-        return if is_descending { Order::Outside } else { Order::Total };
+        return if is_descending {
+            Order::Outside
+        } else {
+            Order::Total
+        };
     }
     match key.field.info().kind {
         Kind::Number(_) | Kind::Flag => Order::Column {
@@ -218,7 +222,9 @@ fn number(field: Field, value: &Value) -> Option<i64> {
         Value::Flag(flag) => Some((*flag).into()),
         Value::Version(version) => {
             let mut parts = version.iter().zip(PARTS_END);
-            parts.all(|(part, end)| *part < end).then(|| packed(*version))
+            parts
+                .all(|(part, end)| *part < end)
+                .then(|| packed(*version))
         }
         Value::Text(word) => place_of(field, word),
     }
@@ -227,7 +233,9 @@ fn number(field: Field, value: &Value) -> Option<i64> {
 /// A version as one number, in the same order; parts that are too large count as the largest that is not.
 fn packed(version: [u32; 4]) -> i64 {
     let parts = version.into_iter().zip(PARTS_END);
-    parts.fold(0, |packed, (part, end)| packed << 16 | i64::from(part.min(end)))
+    parts.fold(0, |packed, (part, end)| {
+        packed << 16 | i64::from(part.min(end))
+    })
 }
 
 fn place_of(field: Field, word: &str) -> Option<i64> {

@@ -2,7 +2,7 @@
 //!
 //! A name has its number while some row has it; then the number is another's. Must not know where rows are.
 
-use protocol::filter::{Facts, Field, Filter, ModelName, Term, Fact};
+use protocol::filter::{Fact, Facts, Field, Filter, ModelName, Term};
 use protocol::terms::Need;
 use std::collections::BTreeMap;
 
@@ -84,9 +84,7 @@ impl Names {
         let filter = filter.prepare(need);
         self.known
             .iter()
-            .filter(|((field, _), named)| {
-                *field == term.field() && filter.matches(&named.example)
-            })
+            .filter(|((field, _), named)| *field == term.field() && filter.matches(&named.example))
             .map(|(_, named)| named.number)
             .collect()
     }

@@ -4,10 +4,11 @@ mod by_job;
 mod offers;
 
 use super::*;
+use crate::core::available::Available;
 use offers::{BROKER, NOW, gpu, host, offer, signed, text};
 use protocol::filter::{Filter, parse_sort};
 use protocol::machine::Gpu;
-use protocol::message::{Found, Rejection, Search};
+use protocol::message::{Found, FoundOffer, Rejection, Search};
 use protocol::offer::offer_id;
 use protocol::terms::ContractKind;
 use protocol::units::{Bytes, MicroUsd, PricePerGbMonth};
