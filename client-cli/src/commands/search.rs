@@ -50,7 +50,7 @@ Each row is a portion of an offer: so many of its GPUs. Portions of one machine 
 answers with 64 rows at most; next says how to see more.
 
 JSON: feira.offers/1: id host brokers gpus gpu_name num_gpus offer_gpus portions kind price_usd_per_hour
-price_usd_per_gpu_hour contract_usd_per_hour on_demand_usd_per_hour pushes_out reliability
+price_usd_per_gpu_hour contract_usd_per_hour on_demand_usd_per_hour pushes_out reliability failures_per_hour
 floor_usd_per_gpu_hour discount_max_basis_points priced_disk_bytes priced_upload_bytes_per_hour
 priced_download_bytes_per_hour compute_usd_per_hour (a GPU) storage_usd_per_gb_month upload_usd_per_gb
 download_usd_per_gb cpu_millicores cpu_name architecture ram_bytes shared_memory_bytes disk_max_bytes

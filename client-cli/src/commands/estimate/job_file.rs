@@ -112,7 +112,7 @@ fn scaled<'de, D: Deserializer<'de>>(
     // Neither a number that is none nor one that is endless is between them.
     let is_in_range = (least..=most).contains(&number);
     // What is counted is whole.
-    let is_fine = scale > 1.0 || scale < 1.0 || number.fract().abs() <= 0.0;
+    let is_fine = scale != 1.0 || number.fract() == 0.0;
     if !is_in_range || !is_fine {
         return Err(D::Error::invalid_value(Unexpected::Float(number), &wanted));
     }

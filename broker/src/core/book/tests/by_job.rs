@@ -132,3 +132,30 @@ fn of_jobs_that_cost_the_same_the_more_reliable_host_comes_first_then_the_older_
     }
     assert_eq!(first(&book), Some(host(0)));
 }
+
+#[test]
+fn an_interruptible_lease_is_cheapest_where_the_notice_is_long_enough_for_a_checkpoint() {
+    // A checkpoint of 120 GB takes 60 s on the disk that is assumed.
+    let mut search = Search {
+        kind: ContractKind::Interruptible,
+        ..with(ten_hours())
+    };
+    if let Some(job) = &mut search.job {
+        job.checkpoint = Some(Bytes::from_gb(120));
+    }
+    let mut book = book();
+    for (number, notice, price) in [(0, 59, 199_000), (1, 60, 200_000)] {
+        let mut offer = of_model(number, "NVIDIA GeForce RTX 4090", price);
+        offer.limits.notice = Seconds(notice);
+        announce(&mut book, number, offer);
+    }
+    assert_eq!(
+        prices(&book.search(&search, NOW, at_ask)),
+        [200_000, 199_000]
+    );
+    search.kind = ContractKind::OnDemand;
+    assert_eq!(
+        prices(&book.search(&search, NOW, at_ask)),
+        [199_000, 200_000]
+    );
+}
