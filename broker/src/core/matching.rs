@@ -14,20 +14,13 @@ use crate::core::ledger::{Account, Transfer};
 use crate::core::placing::{Place, Seeker};
 use crate::core::rest::Resting;
 use crate::core::waiting::{Rank, Venue};
-use protocol::filter::Facts;
 use protocol::ids::{HostId, LeaseId, OfferId};
 use protocol::lease::EndCause;
 use protocol::terms::{ContractKind, Deal};
 use protocol::units::{PricePerHour, Timestamp};
 
-/// Who may be next at a host.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Candidate {
-    /// A lease of this host that was pushed out.
-    Paused,
-    /// An order, at one of the host's offers.
-    Order,
-}
+/// How many in line are looked at first; then eight times as many, and so on.
+const FEW: usize = 4;
 
 impl Desk {
     /// The next step that follows from what changed at `venue`; nothing when all is settled there.
@@ -99,34 +92,46 @@ impl Desk {
             }
         }
         let least = |listing: &Listing| Some(listing.offer().prices.compute);
-        let ranks = self.in_line(now, host, ContractKind::Bid, least);
-        ranks
-            .into_iter()
-            .find_map(|(rank, offer)| self.serve_at(now, rank.lease, offer))
+        self.serve_line(now, host, ContractKind::Bid, &[], least)
     }
 
     /// Interruptible leases that were pushed out, and interruptible orders, together by bid.
     fn serve_bids(&self, now: Timestamp, host: HostId) -> Option<Vec<Event>> {
-        let least = |listing: &Listing| self.least_bid(now, listing);
-        let orders = self.in_line(now, host, ContractKind::Interruptible, least);
         let paused = self.pushed_out_at(host, false).map(|lease| {
             let contract = &lease.contract;
             let bid = contract.bid.unwrap_or_default();
             Rank::new(bid, contract.number, lease.id)
         });
-        let mut line: Vec<_> = paused
-            .map(|rank| (rank, Candidate::Paused, None))
-            .chain(
-                orders
-                    .into_iter()
-                    .map(|(rank, offer)| (rank, Candidate::Order, Some(offer))),
-            )
-            .collect();
-        line.sort_unstable();
-        line.into_iter().find_map(|(rank, _, offer)| match offer {
-            Some(offer) => self.serve_at(now, rank.lease, offer),
-            None => self.serve_paused(now, self.market.lease(rank.lease)?),
-        })
+        let paused: Vec<Rank> = paused.collect();
+        let least = |listing: &Listing| self.least_bid(now, listing);
+        self.serve_line(now, host, ContractKind::Interruptible, &paused, least)
+    }
+
+    /// The first step for anybody in line at a host: for orders of a kind, and for leases that were pushed out.
+    fn serve_line(
+        &self,
+        now: Timestamp,
+        host: HostId,
+        kind: ContractKind,
+        paused: &[Rank],
+        least: impl Fn(&Listing) -> Option<PricePerHour>,
+    ) -> Option<Vec<Event>> {
+        let mut wanted = FEW;
+        loop {
+            let (mut line, cut) = self.in_line(now, host, kind, wanted, &least);
+            line.extend(paused.iter().map(|rank| (*rank, None)));
+            line.sort_unstable();
+            // Behind the cut others may come in between.
+            line.retain(|(rank, _)| cut.is_none_or(|cut| *rank <= cut));
+            let step = line.into_iter().find_map(|(rank, offer)| match offer {
+                Some(offer) => self.serve_at(now, rank.lease, offer),
+                None => self.serve_paused(now, self.market.lease(rank.lease)?),
+            });
+            if step.is_some() || cut.is_none() {
+                return step;
+            }
+            wanted = wanted.saturating_mul(8);
+        }
     }
 
     /// The leases of a host that the market stopped, firm ones or interruptible ones.
@@ -139,26 +144,33 @@ impl Desk {
         })
     }
 
-    /// The orders of a kind that any offer of the host may serve, in line, with that offer.
+    /// The orders of a kind that any offer of the host may serve, with that offer; and up to whom the line is
+    /// complete, where it is not.
     fn in_line(
         &self,
         now: Timestamp,
         host: HostId,
         kind: ContractKind,
+        wanted: usize,
         least: impl Fn(&Listing) -> Option<PricePerHour>,
-    ) -> Vec<(Rank, OfferId)> {
-        let mut line = Vec::new();
+    ) -> (Vec<(Rank, Option<OfferId>)>, Option<Rank>) {
+        let (mut line, mut cut) = (Vec::new(), None::<Rank>);
+        if self.waiting.len() == 0 {
+            return (line, cut);
+        }
         for listing in self.book.host_offers(host, self.wall(now)) {
-            let offer = listing.offer();
+            let offer = listing.offer().id;
             let Some(least) = least(listing).filter(|_| self.has_any_room(now, listing)) else {
                 continue;
             };
-            let facts = |gpus| offer.is_sold_as(gpus).then(|| Facts::of(host, offer, gpus));
-            let ranks = self.waiting.of_offer(kind, offer.id, least, facts);
-            line.extend(ranks.into_iter().map(|rank| (rank, offer.id)));
+            let facts = |gpus| listing.facts(gpus);
+            let (ranks, has_more) = self.waiting.of_offer(kind, offer, least, wanted, facts);
+            if let Some(last) = ranks.last().filter(|_| has_more) {
+                cut = Some(cut.map_or(*last, |cut| cut.min(*last)));
+            }
+            line.extend(ranks.into_iter().map(|rank| (rank, Some(offer))));
         }
-        line.sort_unstable();
-        line
+        (line, cut)
     }
 
     /// Whether anybody at all could get anything of it.

@@ -13,6 +13,7 @@ use crate::core::lease::{Lease, Papers};
 use crate::core::ledger::Account;
 use crate::core::order::bad_value;
 use protocol::bounded::Text;
+use protocol::filter::Facts;
 use protocol::ids::{HostId, LeaseId, OfferId, PublicKey, RenterId};
 use protocol::lease::GOAL_LEASES_MAX;
 use protocol::message::Rejection;
@@ -112,18 +113,15 @@ impl Desk {
         let pays = place.victims.iter().filter_map(|id| self.market.lease(*id));
         let pays = pays.map(|lease| lease.contract.prices.compute.0).sum();
         let offer = place.listing.offer();
+        let facts = place.listing.facts(order.gpus);
+        let reliability = facts.map_or(0, Facts::reliability);
         PlaceRank {
             victims: (!place.victims.is_empty(), pays),
             price: place.prices.all_in_hour(Need::disk(order.disk)),
-            reliability: Reverse(self.reliability(place.listing.host())),
+            reliability: Reverse(reliability),
             listed_at: offer.listed_at,
             offer: offer.id,
         }
-    }
-
-    /// How probable it is, in millionths, that a lease of a day is carried through there.
-    pub(super) fn reliability(&self, _host: HostId) -> u32 {
-        0
     }
 
     /// The place that an order gets of one offer.

@@ -130,7 +130,12 @@ impl Desk {
             }
             Deal::Reserved { days, prepay_max } => {
                 let gpus = u16::try_from(contract.share.gpus.len()).unwrap_or(u16::MAX);
-                let term = self.term_of(now, offer, gpus, days, prepay_max)?;
+                let mut term = self.term_of(now, offer, gpus, days, prepay_max)?;
+                // What runs begins its term now; what is stopped, when it runs again.
+                if matches!(lease.state, State::Running) {
+                    term.begins = Some(now);
+                    term.from = self.meter_at(now, lease).usage.stored;
+                }
                 NewTerms {
                     kind: ContractKind::Reserved,
                     term: Some(term),

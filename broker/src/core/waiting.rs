@@ -2,8 +2,9 @@
 //!
 //! Made anew from the market at every start. Must not decide anything.
 
+use crate::core::book::bids::Bids;
 use crate::core::rest::Resting;
-use protocol::filter::{Facts, Prepared};
+use protocol::filter::Facts;
 use protocol::ids::{HostId, LeaseId, OfferId};
 use protocol::order::Target;
 use protocol::terms::{ContractKind, Need};
@@ -43,19 +44,31 @@ pub(super) enum Venue {
     Order(LeaseId),
 }
 
-/// An order for any offer.
-#[derive(Debug)]
-struct Anywhere {
+/// An order that waits.
+#[derive(Debug, Clone, Copy)]
+struct Known {
+    kind: ContractKind,
     gpus: u16,
-    filter: Prepared,
+    /// The offer that it names; any without.
+    offer: Option<OfferId>,
+    rank: Rank,
+    until: Timestamp,
+}
+
+/// Orders of one kind that wait for any offer.
+#[derive(Debug, Default)]
+struct Anywhere {
+    bids: Bids,
+    /// How many of them are for so many GPUs.
+    sizes: BTreeMap<u16, usize>,
 }
 
 /// All orders that wait.
 #[derive(Debug, Default)]
 pub(super) struct Waiting {
-    known: BTreeMap<LeaseId, (ContractKind, Option<OfferId>, Rank, Timestamp)>,
+    known: BTreeMap<LeaseId, Known>,
     named: BTreeMap<(ContractKind, OfferId), BTreeSet<Rank>>,
-    anywhere: BTreeMap<(ContractKind, Rank), Anywhere>,
+    anywhere: BTreeMap<ContractKind, Anywhere>,
     ends: BTreeSet<(Timestamp, LeaseId)>,
     changed: BTreeSet<Venue>,
 }
@@ -68,48 +81,59 @@ impl Waiting {
             return;
         };
         let (kind, order) = (rest.kind(), rest.order.body());
-        let rank = Rank::new(rest.bid, rest.number, lease);
+        let (gpus, rank) = (order.gpus, Rank::new(rest.bid, rest.number, lease));
         let offer = match &order.target {
             Target::Offer { offer, .. } => {
                 self.named.entry((kind, *offer)).or_default().insert(rank);
                 Some(*offer)
             }
             Target::Any(filter) => {
-                let anywhere = Anywhere {
-                    gpus: order.gpus,
-                    filter: filter.prepare(Need::disk(order.disk)),
-                };
-                self.anywhere.insert((kind, rank), anywhere);
+                let anywhere = self.anywhere.entry(kind).or_default();
+                let need = Need::disk(order.disk);
+                anywhere.bids.insert(rank, gpus, filter, need);
+                *anywhere.sizes.entry(gpus).or_default() += 1;
                 None
             }
         };
-        self.ends.insert((rest.until, lease));
-        self.known.insert(lease, (kind, offer, rank, rest.until));
+        let until = rest.until;
+        self.ends.insert((until, lease));
+        let known = Known {
+            kind,
+            gpus,
+            offer,
+            rank,
+            until,
+        };
+        self.known.insert(lease, known);
     }
 
     /// Whether what is known here of an order is not what became of it.
     pub(super) fn is_otherwise(&self, lease: LeaseId, rest: Option<&Resting>) -> bool {
-        let known = self.known.get(&lease).map(|(.., rank, _)| rank.bid.0);
+        let known = self.known.get(&lease).map(|known| known.rank.bid.0);
         let rest = rest.filter(|rest| rest.ended.is_none());
         known != rest.map(|rest| rest.bid)
     }
 
     fn forget(&mut self, lease: LeaseId) {
-        let Some((kind, offer, rank, until)) = self.known.remove(&lease) else {
+        let Some(known) = self.known.remove(&lease) else {
             return;
         };
-        self.ends.remove(&(until, lease));
+        let (kind, rank) = (known.kind, known.rank);
+        self.ends.remove(&(known.until, lease));
         self.changed.remove(&Venue::Order(lease));
-        match offer {
-            None => {
-                self.anywhere.remove(&(kind, rank));
+        if let Some(offer) = known.offer {
+            if let Some(ranks) = self.named.get_mut(&(kind, offer)) {
+                ranks.remove(&rank);
+                if ranks.is_empty() {
+                    self.named.remove(&(kind, offer));
+                }
             }
-            Some(offer) => {
-                if let Some(ranks) = self.named.get_mut(&(kind, offer)) {
-                    ranks.remove(&rank);
-                    if ranks.is_empty() {
-                        self.named.remove(&(kind, offer));
-                    }
+        } else if let Some(anywhere) = self.anywhere.get_mut(&kind) {
+            anywhere.bids.remove(rank);
+            if let Some(count) = anywhere.sizes.get_mut(&known.gpus) {
+                *count -= 1;
+                if *count == 0 {
+                    anywhere.sizes.remove(&known.gpus);
                 }
             }
         }
@@ -136,32 +160,31 @@ impl Waiting {
         first.map(|(_, lease)| *lease)
     }
 
-    /// The orders of a kind that an offer may serve and that bid at least `least`, in their order. `facts`
-    /// says what so many GPUs of it are, if they are sold together.
-    pub(super) fn of_offer(
+    /// The first orders of a kind that an offer may serve and that bid at least `least`, in their order; and
+    /// whether there may be more of them. `facts` says what so many GPUs of it are, if they are sold together.
+    pub(super) fn of_offer<'a>(
         &self,
         kind: ContractKind,
         offer: OfferId,
         least: PricePerHour,
-        mut facts: impl FnMut(u16) -> Option<Facts>,
-    ) -> Vec<Rank> {
-        let named = self.named.get(&(kind, offer));
-        let named = named.into_iter().flatten().copied();
-        let mut found: Vec<Rank> = named.take_while(|rank| rank.bid.0 >= least).collect();
-        let mut known: BTreeMap<u16, Option<Facts>> = BTreeMap::new();
-        let first = Rank::new(PricePerHour(u64::MAX), 0, LeaseId::from_bytes([0; 16]));
-        let after = Rank::new(least, u64::MAX, LeaseId::from_bytes([255; 16]));
-        for ((_, rank), order) in self.anywhere.range((kind, first)..=(kind, after)) {
-            let facts = known.entry(order.gpus).or_insert_with(|| facts(order.gpus));
-            if facts
-                .as_ref()
-                .is_some_and(|facts| order.filter.matches(facts))
-            {
-                found.push(*rank);
+        wanted: usize,
+        facts: impl Fn(u16) -> Option<&'a Facts>,
+    ) -> (Vec<Rank>, bool) {
+        let named = self.named.get(&(kind, offer)).into_iter().flatten();
+        let named = named.take_while(|rank| rank.bid.0 >= least);
+        let mut found: Vec<Rank> = named.take(wanted).copied().collect();
+        let mut has_more = found.len() >= wanted;
+        if let Some(anywhere) = self.anywhere.get(&kind) {
+            for facts in anywhere.sizes.keys().filter_map(|gpus| facts(*gpus)) {
+                let line = anywhere.bids.in_line(facts, least, wanted);
+                has_more |= line.len() >= wanted;
+                found.extend(line);
             }
         }
         found.sort_unstable();
-        found
+        // Behind the last of a line that was cut others may come first.
+        found.truncate(wanted);
+        (found, has_more)
     }
 
     /// Something changed there.

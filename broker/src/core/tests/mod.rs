@@ -1,6 +1,7 @@
 //! The rules of the market, held to their numbers and to their tables.
 
 mod bids;
+mod convert;
 mod hearing;
 mod honest;
 mod lifecycle;
@@ -9,6 +10,7 @@ mod observer;
 mod outbid;
 mod parties;
 mod play;
+mod portions;
 mod refusals;
 mod replay;
 mod time;
