@@ -49,12 +49,15 @@ pub struct Site {
     pub disk_max: Option<Bytes>,
 }
 
+/// What a model is known to do: its data sheet, and the job's own rate for it.
+type Speeds = (Option<Card>, Option<f64>);
+
 /// Sites for one job: what its model makes a GPU good for is looked up once for each model, since names cost
 /// more to read than the sum.
 #[derive(Debug)]
 pub struct Sites<'a> {
     job: &'a JobProfile,
-    models: BTreeMap<(&'a str, Bytes), (Option<Card>, Option<f64>)>,
+    models: BTreeMap<(&'a str, Bytes), Speeds>,
 }
 
 impl<'a> Sites<'a> {
