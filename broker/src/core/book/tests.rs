@@ -1,6 +1,7 @@
 //! The book as hosts and renters see it: lists that replace each other, bounds, searches.
 
 mod by_job;
+mod indexed;
 mod offers;
 
 use super::*;

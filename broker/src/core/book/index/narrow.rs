@@ -42,13 +42,15 @@ impl<R: Rows> Asked<'_, R> {
     pub(super) fn narrow(&self, shelf: &Shelf, narrowed: &mut Narrowed) -> bool {
         let Query { scope, tests, .. } = self.query;
         narrowed.begin(shelf, self.query.sees_all);
-        self.pass(shelf, scope.iter().chain(tests), narrowed)
+        let scope = scope.iter().map(|test| (0, test));
+        self.pass(shelf, scope.chain(tests.iter().enumerate()), narrowed)
     }
 
     /// Narrows to the rows of a shelf that are looked at.
     pub(super) fn narrow_to_scope(&self, shelf: &Shelf, narrowed: &mut Narrowed) {
         narrowed.begin(shelf, self.query.sees_all);
-        if !self.pass(shelf, self.query.scope.iter(), narrowed) {
+        let scope = self.query.scope.iter().map(|test| (0, test));
+        if !self.pass(shelf, scope, narrowed) {
             narrowed.possible.fill(NONE);
         }
     }
@@ -73,22 +75,23 @@ impl<R: Rows> Asked<'_, R> {
         }
         let levels = std::mem::take(&mut narrowed.levels);
         if self.keep(shelf, test, &levels, narrowed) {
-            self.decide(shelf, std::iter::once(test), (1, index), narrowed);
+            self.decide(shelf, std::iter::once((index, test)), 1, narrowed);
         }
         narrowed.levels = levels;
     }
 
+    /// Narrows to the rows that meet these tests, each with its place in the query; says whether there may be any.
     fn pass<'t>(
         &self,
         shelf: &Shelf,
-        tests: impl Iterator<Item = &'t Test> + Clone,
+        tests: impl Iterator<Item = (usize, &'t Test)> + Clone,
         narrowed: &mut Narrowed,
     ) -> bool {
         let has_home = shelf.home().is_some();
         let is_told = |test: &Test| has_home && self.is_of_home(test);
         // All levels first: what is read for them lies far apart, and is waited for at once this way.
         narrowed.levels.clear();
-        for test in tests.clone().filter(|test| !is_told(test)) {
+        for (_, test) in tests.clone().filter(|(_, test)| !is_told(test)) {
             if !self.add_levels(shelf, test, &mut narrowed.levels) {
                 return false;
             }
@@ -96,7 +99,7 @@ impl<R: Rows> Asked<'_, R> {
         let levels = std::mem::take(&mut narrowed.levels);
         let mut rest = &*levels;
         let mut open: u64 = 0;
-        for (index, test) in tests.clone().enumerate() {
+        for (index, (_, test)) in tests.clone().enumerate() {
             if is_told(test) {
                 continue;
             }
@@ -112,7 +115,7 @@ impl<R: Rows> Asked<'_, R> {
             }
         }
         narrowed.levels = levels;
-        self.decide(shelf, tests, (open, 0), narrowed);
+        self.decide(shelf, tests, open, narrowed);
         true
     }
 
@@ -193,13 +196,12 @@ impl<R: Rows> Asked<'_, R> {
         }
     }
 
-    /// Drops the rows that fail a test of those whose bit is in `open`; `first` is the place of the first test, for
-    /// what is outside, where it is not the query's.
+    /// Drops the rows that fail a test of those whose bit is in `open`.
     fn decide<'t>(
         &self,
         shelf: &Shelf,
-        tests: impl Iterator<Item = &'t Test> + Clone,
-        (open, first): (u64, usize),
+        tests: impl Iterator<Item = (usize, &'t Test)> + Clone,
+        open: u64,
         narrowed: &mut Narrowed,
     ) {
         if narrowed.is_certain {
@@ -212,8 +214,8 @@ impl<R: Rows> Asked<'_, R> {
         }
         let doubtful = doubtful.get(..narrowed.groups).unwrap_or_default();
         slices::for_each(doubtful, |row| {
-            let meets = tests.clone().enumerate().all(|(index, test)| {
-                open >> index.min(63) & 1 == 0 || self.holds(shelf, first + index, test, row)
+            let meets = tests.clone().enumerate().all(|(index, (place, test))| {
+                open >> index.min(63) & 1 == 0 || self.holds(shelf, place, test, row)
             });
             if !meets {
                 slices::set(&mut narrowed.possible, row, false);

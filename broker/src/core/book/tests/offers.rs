@@ -95,7 +95,7 @@ pub(super) fn offer(number: u32, uuid: &str, price: u64) -> Offer {
     }
 }
 
-fn signed_at(number: u32, offer: Offer, issued: Timestamp) -> Verified<Offer> {
+pub(super) fn signed_at(number: u32, offer: Offer, issued: Timestamp) -> Verified<Offer> {
     let envelope = Envelope {
         audience: ANYONE,
         message_id: MessageId::from_bytes([1; 16]),
