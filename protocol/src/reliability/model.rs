@@ -46,8 +46,11 @@ pub fn decayed_hours(from: Timestamp, to: Timestamp, now: Timestamp) -> f64 {
     if from >= to {
         return 0.0;
     }
-    HALF_LIFE_HOURS / LN_2 * (decay(to, now) - decay(from, now))
+    DECAYED_HOURS_MAX * (decay(to, now) - decay(from, now))
 }
+
+/// What all hours there ever were come to, decayed.
+pub(super) const DECAYED_HOURS_MAX: f64 = HALF_LIFE_HOURS / LN_2;
 
 /// A time in hours.
 pub(super) fn hours(time: Millis) -> f64 {

@@ -3,7 +3,7 @@
 //! The rate of faults is the host's, so it is the host's hours that count, as a fault counts once for all
 //! its leases. Hours in which several renters had it are divided among them equally.
 
-use super::model::decayed_hours;
+use super::model::{DECAYED_HOURS_MAX, decay};
 use super::statements::{Interval, Payer};
 use crate::units::Timestamp;
 use std::collections::BTreeMap;
@@ -69,13 +69,17 @@ impl Timeline {
         let mut hours = Hours::default();
         let (mut excluded, mut heard) = (0_u32, 0_u32);
         let mut payers: BTreeMap<Payer, u32> = BTreeMap::new();
-        let mut since = self.from;
+        let (mut since, mut worth) = (self.from, decay(self.from, now));
         for (at, begins, edge) in self.edges {
-            if at > since && excluded == 0 {
-                let stretch = decayed_hours(since, at, now);
-                hours.add(stretch, &payers, heard > 0);
+            if at > since {
+                // As `decayed_hours`, with each power taken once.
+                let worth_at = decay(at, now);
+                if excluded == 0 {
+                    let stretch = DECAYED_HOURS_MAX * (worth_at - worth);
+                    hours.add(stretch, &payers, heard > 0);
+                }
+                (since, worth) = (at, worth_at);
             }
-            since = at;
             match edge {
                 Edge::Excluded => step(&mut excluded, begins),
                 Edge::Heard => step(&mut heard, begins),

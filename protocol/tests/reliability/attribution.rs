@@ -162,3 +162,18 @@ fn a_start_counts_for_or_against_its_host_alone() {
         1e-15,
     );
 }
+
+#[test]
+fn a_fault_before_and_after_the_end_of_an_outage_is_two_incidents_and_one_fault() {
+    let mut seen = evidence([ran(
+        1,
+        &[(second(100), Fault::Lost), (second(300), Fault::Lost)],
+    )]);
+    seen.excluded.push(between(second(0), second(200)));
+    let counted = seen.counted();
+    let shown: Vec<_> = counted
+        .iter()
+        .map(|counted| (counted.weight.0, counted.is_excluded))
+        .collect();
+    assert_eq!(shown, [(0, true), (1000, false)]);
+}
