@@ -1,5 +1,6 @@
 //! The book as hosts and renters see it: lists that replace each other, bounds, searches.
 
+mod bids;
 mod by_job;
 mod indexed;
 mod offers;
