@@ -143,9 +143,14 @@ fn promised(place: &Place) -> Result<Vec<LeaseRow>, Failure> {
             records.unwrap_or_default().iter().map(lease_row).collect()
         }
     };
+    Ok(only_promised(rows))
+}
+
+/// Those of `rows` that were prepaid and are not over.
+fn only_promised(rows: Vec<LeaseRow>) -> Vec<LeaseRow> {
     let is_promised =
         |row: &LeaseRow| row.kind == ContractKind::Reserved.word() && row.state != "gone";
-    Ok(rows.into_iter().filter(is_promised).collect())
+    rows.into_iter().filter(is_promised).collect()
 }
 
 fn too_early(place: &Place, promised: &[LeaseRow]) -> Failure {
@@ -243,5 +248,62 @@ fn warn(place: &Place, wishes: &Wishes, listing: &Listing, config: &Config, seen
             "warning: the engine has no NVIDIA runtime, so containers cannot get the GPUs. \
              Install the NVIDIA Container Toolkit, then restart Docker.",
         );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(kind: ContractKind, state: &str, until: Option<&str>) -> LeaseRow {
+        LeaseRow {
+            lease: "l-x".to_owned(),
+            name: "brave-otter".to_owned(),
+            broker: String::new(),
+            renter: String::new(),
+            image: String::new(),
+            state: state.to_owned(),
+            want: "run".to_owned(),
+            kind: kind.word().to_owned(),
+            promised_until: until.map(str::to_owned),
+            stops_at: None,
+            resources: Vec::new(),
+            running_s: 0,
+            uploaded_bytes: 0,
+            downloaded_bytes: 0,
+            taken_at: String::new(),
+            price_usd_per_hour: String::new(),
+        }
+    }
+
+    #[test]
+    fn only_prepaid_leases_that_are_not_over_keep_a_host() {
+        let rows = vec![
+            row(ContractKind::OnDemand, "running", None),
+            row(ContractKind::Interruptible, "running", None),
+            row(ContractKind::Reserved, "gone", Some("2027-05-01T00:00:00Z")),
+            row(
+                ContractKind::Reserved,
+                "stopped",
+                Some("2027-03-01T00:00:00Z"),
+            ),
+            row(
+                ContractKind::Reserved,
+                "running",
+                Some("2027-04-01T00:00:00Z"),
+            ),
+        ];
+        let promised = only_promised(rows);
+        assert_eq!(promised.len(), 2);
+        let said = consequences(&promised);
+        assert!(
+            said.starts_with("2 prepaid leases promised here until 2027-04-01T00:00:00Z: "),
+            "{said}"
+        );
+        assert!(
+            said.contains("a tenth of that more from its bond"),
+            "{said}"
+        );
+        assert!(only_promised(vec![row(ContractKind::Bid, "running", None)]).is_empty());
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use host_agent::clock;
-use host_agent::runtime::sim::Step;
+use host_agent::runtime::sim::{Behaviour, Step};
 use protocol::ids::LeaseId;
 use protocol::lease::{ContainerState, StopReason, Vacate, Want};
 use protocol::units::{Bytes, Timestamp};
@@ -197,4 +197,25 @@ async fn traffic_is_reported_over_runs_and_agents_and_never_falls() {
         .map(|report| report.meters.uploaded.0)
         .collect();
     assert!(sums.is_sorted(), "{sums:?}");
+}
+
+#[tokio::test]
+async fn what_comes_for_its_place_in_the_same_goal_gets_it_when_it_is_free() {
+    let (broker, host, _agent, goal) = matched().await;
+    broker.say(host.id, vec![goal.clone()]).await;
+    broker.running(goal.lease).await;
+    let next = broker.matched(host.id, &broker.offer().await, 2);
+    host.runtime
+        .script(Step::Stop, Behaviour::Delay(Duration::from_millis(700)));
+    let mut both = wanting(&goal, Want::Stop);
+    both.push(next.clone());
+    // Said once: the agent goes on by itself when the first one is gone.
+    broker.say(host.id, both).await;
+    broker.running(next.lease).await;
+    assert!(broker.heard().refusals.is_empty());
+    let mut found = containers(&host).await;
+    found.sort();
+    let mut wanted = vec![(goal.lease, false), (next.lease, true)];
+    wanted.sort();
+    assert_eq!(found, wanted);
 }

@@ -326,7 +326,9 @@ fn a_stop_in_a_notice_waits_no_longer_than_the_notice() {
     follow(&world, &mut leases, 3, &with(Want::Stop, &wanted));
     let grace = |second| match leases.work(&containers, at(second))[&wanted.lease] {
         Work::Stop { grace } => grace.0,
-        other => panic!("{other:?}"),
+        other @ (Work::Prepare | Work::Notify | Work::Recall | Work::Remove { .. }) => {
+            panic!("{other:?}")
+        }
     };
     assert_eq!(
         (grace(20), grace(111), grace(118), grace(121)),
