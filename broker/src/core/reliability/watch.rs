@@ -8,7 +8,7 @@ use super::{Heard, Reliability, SILENT_AFTER};
 use crate::core::event::Fact;
 use protocol::bounded::Text;
 use protocol::ids::HostId;
-use protocol::reliability::{Interval, Score};
+use protocol::reliability::{Evidence, Interval, Score};
 use protocol::units::{Seconds, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,6 +22,8 @@ const REMEMBER: Seconds = Seconds(2 * 3600);
 const SCORE_AGE_MAX: Seconds = Seconds(3600);
 /// How many scores are computed in one look: each takes up to some tenths of a millisecond.
 const SCORES_A_LOOK: usize = 32;
+/// Of a host with more outcomes one more good one changes little, and is seen in an hour.
+const FEW: usize = 16;
 /// Most stretches of one host between two lines.
 const STRETCHES_MAX: usize = 16;
 
@@ -43,6 +45,15 @@ pub(super) struct Beat {
     told: Timestamp,
 }
 
+/// A score that was computed.
+#[derive(Debug, Clone, Copy)]
+struct Known {
+    score: Score,
+    at: Timestamp,
+    /// What was against the host then: incidents and failed starts.
+    against: (usize, u32),
+}
+
 /// All that is watched.
 #[derive(Debug, Default)]
 pub(in crate::core) struct HostWatch {
@@ -51,7 +62,7 @@ pub(in crate::core) struct HostWatch {
     /// How long the broker was away before it started, until that is journalled.
     away: Option<Interval>,
     outage: Option<Outage>,
-    scores: BTreeMap<HostId, Score>,
+    scores: BTreeMap<HostId, Known>,
     /// When each score is computed next.
     due: BTreeSet<(Timestamp, HostId)>,
     due_at: BTreeMap<HostId, Timestamp>,
@@ -102,6 +113,9 @@ impl HostWatch {
     pub(in crate::core) fn touch_all(&mut self) {
         let hosts: Vec<HostId> = self.due_at.keys().copied().collect();
         for host in hosts {
+            if let Some(known) = self.scores.get_mut(&host) {
+                known.at = Timestamp(0);
+            }
             self.touch(host);
         }
     }
@@ -174,10 +188,8 @@ impl HostWatch {
 
     /// The score of a host.
     pub(in crate::core) fn score(&self, host: HostId) -> Score {
-        self.scores
-            .get(&host)
-            .copied()
-            .unwrap_or_else(Score::unknown)
+        let known = self.scores.get(&host).map(|known| known.score);
+        known.unwrap_or_else(Score::unknown)
     }
 
     /// Computes some of the scores that are due. Gives back the hosts whose shown score is another one now.
@@ -192,7 +204,9 @@ impl HostWatch {
                 break;
             };
             let before = self.score(host).ppm;
-            self.compute(known, host, now);
+            if !self.put_off(known, host, now) {
+                self.compute(known, host, now);
+            }
             if self.score(host).ppm != before {
                 changed.push(host);
             }
@@ -200,9 +214,28 @@ impl HostWatch {
         changed
     }
 
+    /// Whether a score that was touched can wait: nothing new speaks against the host.
+    fn put_off(&mut self, known: &Reliability, host: HostId, now: Timestamp) -> bool {
+        let (Some(evidence), Some(last)) = (known.evidence(host), self.scores.get(&host)) else {
+            return false;
+        };
+        let due = last.at.after(SCORE_AGE_MAX.millis());
+        let can_wait =
+            due > now && evidence.outcomes.len() > FEW && against(evidence) == last.against;
+        if can_wait {
+            self.set_due(host, due);
+        }
+        can_wait
+    }
+
     fn compute(&mut self, known: &Reliability, host: HostId, now: Timestamp) {
         if let Some(evidence) = known.evidence(host) {
-            self.scores.insert(host, Score::of(evidence, now));
+            let computed = Known {
+                score: Score::of(evidence, now),
+                at: now,
+                against: against(evidence),
+            };
+            self.scores.insert(host, computed);
             self.set_due(host, now.after(SCORE_AGE_MAX.millis()));
         } else {
             self.scores.remove(&host);
@@ -244,6 +277,12 @@ impl Beat {
             told: heard,
         }
     }
+}
+
+fn against(evidence: &Evidence) -> (usize, u32) {
+    let in_leases = evidence.outcomes.values().map(|one| one.incidents.len());
+    let incidents = evidence.incidents.len() + in_leases.sum::<usize>();
+    (incidents, evidence.starts().1)
 }
 
 /// The network of the first address that names one.

@@ -110,3 +110,27 @@ fn scores_follow_what_happens_at_the_next_tick() {
     // Nine of eleven starts, and no hours yet: .81818… · .6.
     assert_eq!(world.desk.score_ppm(host), 490_909);
 }
+
+#[test]
+fn of_a_host_with_many_leases_a_fault_is_seen_at_once_and_a_good_lease_within_the_hour() {
+    let mut world = world(1);
+    let host = crate::core::tests::world::host_id(0);
+    for number in 0..20 {
+        let lease = lease_on(&mut world, 0, number % 9);
+        world.act(lease, LeaseAction::End).unwrap();
+        world.report(lease, ContainerState::Gone, 0).unwrap();
+        world.tick();
+    }
+    // Sixteen were computed at once: 24/26 · .6.
+    assert_eq!(world.desk.score_ppm(host), 553_846);
+    super::live(&mut world, &[], 3700);
+    // 28/30, and a quarter of an hour of idle time: 36.25 / 60.25, about.
+    let good = world.desk.score_ppm(host);
+    assert!((560_000..570_000).contains(&good), "{good}");
+    let lease = lease_on(&mut world, 0, 0);
+    world.report(lease, ContainerState::Gone, 0).unwrap();
+    world.tick();
+    // One fault: the second power.
+    let after = world.desk.score_ppm(host);
+    assert!(after < 350_000, "{after}");
+}
