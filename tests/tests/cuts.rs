@@ -63,7 +63,9 @@ impl Cut {
             ("resumed", &[]),
             ("end", &["--image", &stubborn]),
         ] {
-            let _ = renter.rent(step, more).ok();
+            // Six hosts of one machine share its disk.
+            let small = [&["--disk", "1"][..], more].concat();
+            let _ = renter.rent(step, &small).ok();
         }
         for step in ["resume", "resumed"] {
             let _ = renter.feira(&["stop", step]).ok();
@@ -74,9 +76,14 @@ impl Cut {
         let mut forget = Command::new("docker");
         let _ = run_within(forget.args(["image", "rm", "--force", &big]), SOON);
         let rent = ["rent", "--name", "pull", "--image", &big, "--yes"];
-        let rent = [&rent[..], &["--max-price", "5", "--budget", "5"]].concat();
+        let more = ["--disk", "1", "--max-price", "5", "--budget", "5"];
+        let rent = [&rent[..], &more].concat();
         self.begin(&rent);
-        let _ = self.market.renter.wait_for_phase("pull", "preparing", SOON);
+        wait_for("the host to take it", SOON, || {
+            let said = self.market.renter.feira(&["show", "pull", "--json"]);
+            let state = (said.code == 0).then(|| said.json()["state"].clone())?;
+            (state != "offered" && state != "accepted").then_some(())
+        });
         self.begin(&["stop", "stop"]);
         self.begin(&["end", "end", "--yes"]);
         std::thread::sleep(Duration::from_millis(400));
