@@ -6,6 +6,7 @@ use crate::rental::Market;
 use protocol::bounded::List;
 use protocol::filter::Filter;
 use protocol::message::{BrokerReply, BrokerRequest, Found, Search};
+use protocol::terms::{ContractKind, Need};
 use protocol::units::Bytes;
 use serde_json::Value;
 use std::io::{self, Write};
@@ -40,7 +41,7 @@ async fn a_refused_order_is_logged_with_its_reason() {
     let now = market.stand.clock.now();
     let offer = market.host.offer(&[market.stand.id()], now);
     let other = order(&offer, "calm-heron");
-    let (id, of) = (other.id.to_string(), other.offer.to_string());
+    let (id, of) = (other.id.to_string(), offer.id.to_string());
     Party::refusal(market.renter.order(other, now).await);
     let text = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
     let lines: Vec<Value> = text
@@ -68,8 +69,10 @@ async fn search(market: &Market) -> Found {
     let search = Search {
         filter: Filter::default(),
         sort: List::default(),
-        disk: Bytes(0),
+        need: Need::disk(Bytes(0)),
+        kind: ContractKind::OnDemand,
         limit: 20,
+        job: None,
     };
     let BrokerReply::Found(found) = market.renter.ask(BrokerRequest::Search(search)).await else {
         panic!("nothing found")

@@ -6,7 +6,7 @@ use crate::rental::Market;
 use protocol::ids::{LeaseId, MessageId, PublicKey};
 use protocol::lease::{ContainerState, Meters, Report};
 use protocol::message::{self, BrokerReply, BrokerRequest, Rejection};
-use protocol::order::{LeaseAction, LeaseCommand, Order};
+use protocol::order::{LeaseAction, LeaseCommand, Order, Target};
 use protocol::signed::{ANYONE, Envelope, Signed};
 use protocol::units::{Bytes, MicroUsd, Millis, PricePerHour, Seconds, Timestamp};
 
@@ -199,12 +199,20 @@ async fn orders_that_the_market_refuses_are_counted_by_reason() {
     let refused = Party::refusal(market.renter.order(large, now).await);
     let (asked, allowed) = (Bytes::from_gb(500), Bytes::from_gb(200));
     assert_eq!(refused, Rejection::DiskTooLarge { asked, allowed });
-    let gone = order(|order| order.offer = protocol::ids::OfferId::from_bytes([3; 16]));
+    let gone = order(|order| {
+        if let Target::Offer { offer, .. } = &mut order.target {
+            *offer = protocol::ids::OfferId::from_bytes([3; 16]);
+        }
+    });
     assert_eq!(
         Party::refusal(market.renter.order(gone, now).await),
         Rejection::OfferGone
     );
-    let changed = order(|order| order.terms = protocol::ids::Digest::from_bytes([3; 32]));
+    let changed = order(|order| {
+        if let Target::Offer { terms, .. } = &mut order.target {
+            *terms = protocol::ids::Digest::from_bytes([3; 32]);
+        }
+    });
     assert_eq!(
         Party::refusal(market.renter.order(changed, now).await),
         Rejection::OfferChanged

@@ -9,6 +9,7 @@ use protocol::ids::{LeaseId, PublicKey};
 use protocol::lease::{ContainerState, EndCause, LeaseView, Phase, Stage, StopReason, Want};
 use protocol::message::{BrokerReply, BrokerRequest, LeaseScope, Rejection, Search};
 use protocol::order::LeaseAction;
+use protocol::terms::{ContractKind, Need};
 use protocol::units::{BasisPoints, Bytes, MicroUsd, Millis, Seconds};
 use std::time::Duration;
 
@@ -104,13 +105,15 @@ async fn ordered(market: &mut Market) -> LeaseId {
     let search = Search {
         filter: Filter::default(),
         sort: Default::default(),
-        disk: Bytes::from_gb(10),
+        need: Need::disk(Bytes::from_gb(10)),
+        kind: ContractKind::OnDemand,
         limit: 5,
+        job: None,
     };
     let BrokerReply::Found(found) = market.renter.ask(BrokerRequest::Search(search)).await else {
         panic!("nothing found")
     };
-    let offer = found.offers[0].verify().unwrap();
+    let offer = found.offers[0].offer.verify().unwrap();
     assert_eq!(
         (offer.signer(), found.matching),
         (market.host.party.public(), 1)

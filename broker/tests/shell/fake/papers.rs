@@ -10,10 +10,10 @@ use protocol::lease::{
 };
 use protocol::machine::{ContainerNetwork, Machine};
 use protocol::message::{Announcement, BrokerReply, BrokerRequest};
-use protocol::offer::{Offer, ResourceName, Share, WHOLE_MACHINE, offer_id};
-use protocol::order::{LeaseAction, LeaseCommand, Order};
+use protocol::offer::{Chunks, Offer, ResourceName, Share, WHOLE_MACHINE, offer_id};
+use protocol::order::{LeaseAction, LeaseCommand, Order, Target};
 use protocol::signed::{ANYONE, Envelope, Signed, Statement};
-use protocol::terms::{ContractKind, Limits, Prices};
+use protocol::terms::{Deal, Limits, Prices, Sales};
 use protocol::units::{
     Bytes, MicroUsd, Millis, PricePerGb, PricePerGbMonth, PricePerHour, Seconds, Timestamp,
 };
@@ -69,15 +69,21 @@ impl FakeHost {
                 ram: Bytes(8 << 30),
                 shared_memory: Bytes(1 << 30),
             },
+            chunks: Chunks::Any,
+            gpus_min: 0,
             prices: Prices {
                 compute: PricePerHour(3_600_000),
                 storage: PricePerGbMonth(0),
                 upload: PricePerGb(0),
                 download: PricePerGb(0),
             },
+            sales: Sales::default(),
             limits: Limits {
                 start_within: Seconds(600),
+                duration_min: Seconds(0),
                 duration_max: None,
+                until: None,
+                notice: Seconds(120),
                 stop_grace: Seconds(10),
                 disk_max: Bytes::from_gb(200),
             },
@@ -169,9 +175,14 @@ pub(crate) fn goal_of(goal: &Goal, lease: LeaseId) -> Option<LeaseGoal> {
 pub(crate) fn order(offer: &Offer, name: &str) -> Order {
     Order {
         id: OrderId::from_bytes(rand::random()),
-        offer: offer.id,
-        terms: offer.terms_digest().unwrap(),
-        kind: ContractKind::OnDemand,
+        target: Target::Offer {
+            offer: offer.id,
+            terms: offer.terms_digest().unwrap(),
+        },
+        deal: Deal::OnDemand,
+        gpus: 0,
+        cpu_millicores: None,
+        ram: None,
         name: Text::new(name).unwrap(),
         job: Job {
             image: PinnedImage {
