@@ -13,8 +13,10 @@ For programs and coding agents
   Always       --json (or -o id); stdout is the answer, stderr is talk; exit codes: feira help exit-codes
   Never ask    without a terminal nothing is asked; what would be asked fails with exit 2 and names the flag
   Spend        rent needs --yes, a ceiling (--max-price, or an offer) and --budget; it ends by itself there
+  Kinds        on demand without a flag; --bid, --interruptible (feira bid) and --reserve are never implied;
+               kind and price are in every answer; a bid that waits exits 0 with state resting
   Look first   --dry-run shows the exact terms that would be signed
-  Never poll   feira wait NAME --for ready|stopped|ended --timeout 10m
+  Never poll   feira wait NAME --for ready|noticed|stopped|ended --timeout 10m
   Retry        the same rent command after a crash goes on with the same order; it never rents twice
   Exit 5       nothing matches: widen the conditions      7: gone meanwhile, take another      8: try later
   Exec         the exit code is the remote program's; 255 when feira itself failed

@@ -63,6 +63,14 @@ pub(crate) fn portion_in_words(gpus: &[Gpu], count: u16) -> String {
     format!("{count}x {model} {gigabytes} GB")
 }
 
+/// What a price of a GPU and hour is for.
+pub(crate) const fn unit(gpus: u16) -> &'static str {
+    match gpus {
+        0 => "the machine",
+        _ => "a GPU",
+    }
+}
+
 /// Cores as people say them: `2`, `1.5`.
 pub(crate) fn cores_in_words(millicores: u32) -> String {
     let (whole, rest) = (millicores / 1000, millicores % 1000);

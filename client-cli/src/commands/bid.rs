@@ -7,7 +7,7 @@ use crate::commands::rent;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::{Code, Failure};
-use crate::view::{lease_object, phase_in_words};
+use crate::view::{lease_object, phase_in_words, unit};
 use protocol::lease::LeaseView;
 use protocol::order::LeaseAction;
 use protocol::terms::ContractKind;
@@ -37,8 +37,9 @@ async fn set_bid(context: &Context, arguments: &BidSetArgs) -> Result<Exit, Fail
         return Ok(Exit::Done);
     }
     printer.done(&format!(
-        "{name}: {} for a GPU, was {before}; {}",
+        "{name}: {} for {}, was {before}; {}",
         now.view.bid.unwrap_or(arguments.max_price),
+        unit(now.view.gpu_count),
         phase_in_words(&now.view.phase)
     ));
     if let Some(hint) = to_win(&now.view) {
@@ -50,15 +51,15 @@ async fn set_bid(context: &Context, arguments: &BidSetArgs) -> Result<Exit, Fail
 /// What would have to be bid, where the bid of a lease does not win.
 pub(crate) fn to_win(view: &LeaseView) -> Option<String> {
     let needed = view.to_win?;
-    let name = &view.name;
+    let (name, unit) = (&view.name, unit(view.gpu_count));
     if view.bid.is_some_and(|bid| bid >= needed) {
         return None;
     }
     let price = needed.amount().decimal();
     Some(match view.kind {
-        ContractKind::Bid => format!("the lowest price now is {needed} for a GPU"),
+        ContractKind::Bid => format!("the lowest price now is {needed} for {unit}"),
         ContractKind::OnDemand | ContractKind::Interruptible | ContractKind::Reserved => format!(
-            "to win now, bid {needed} for a GPU: feira bid set {name} --max-price {}",
+            "to win now, bid {needed} for {unit}: feira bid set {name} --max-price {}",
             crate::amounts::shortened(&price)
         ),
     })

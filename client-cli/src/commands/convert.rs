@@ -9,7 +9,7 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::{Code, Failure};
 use crate::printer::Object;
-use crate::view::{Held, hourly, kind_word, lease_object};
+use crate::view::{Held, hourly, kind_word, lease_object, unit};
 use protocol::offer::Offer;
 use protocol::order::LeaseAction;
 use protocol::terms::{ContractKind, reserved};
@@ -29,6 +29,7 @@ pub(crate) async fn run(context: &Context, arguments: &ConvertArgs) -> Result<Ex
     let held = context.lease(name).await?;
     let offer = offer_of(context, &held).await?;
     let change = Change::of(&held, claim, offer.as_ref())?;
+    change.check(&held)?;
     let object = change.object(&held);
     if arguments.dry_run {
         context.printer.object(&object)?;
@@ -155,6 +156,31 @@ impl Change {
         Ok(Self { claim, ask, term })
     }
 
+    /// A term is paid out of the budget that its lease was rented with.
+    fn check(&self, held: &Held) -> Result<(), Failure> {
+        let Some(term) = &self.term else {
+            return Ok(());
+        };
+        // Of a discount that is not known, the largest there is.
+        let least = if term.is_exact {
+            term.quote.prepaid
+        } else {
+            reserved::quote(term.rate, term.days, BasisPoints::WHOLE).prepaid
+        };
+        let view = &held.view;
+        let left = view.budget.saturating_sub(view.charged.total());
+        if least <= left {
+            return Ok(());
+        }
+        let what = format!(
+            "{least} would be prepaid for {} days; {left} is left of the budget of {}",
+            term.days, view.name
+        );
+        Err(Failure::new(Code::BudgetTooSmall, what)
+            .help("a budget stays what it was at the order: take a shorter term (--days)")
+            .help("or rent anew with one that covers it: feira rent … --reserve DAYS --budget USD"))
+    }
+
     fn object(&self, held: &Held) -> Object {
         let view = &held.view;
         let mut lines = Vec::new();
@@ -162,7 +188,7 @@ impl Change {
         line("Lease", format!("{} ({})", view.name, view.id.short()));
         let kind = self.claim.kind();
         line("Kind", format!("{} → {}", view.kind.word(), kind.word()));
-        line("Price", self.price_in_words());
+        line("Price", self.price_in_words(unit(view.gpu_count)));
         if let Some(term) = &self.term {
             let [now, half, end] = term.refunds();
             let most = if term.is_exact { "" } else { "at most " };
@@ -189,7 +215,7 @@ impl Change {
         }
     }
 
-    fn price_in_words(&self) -> String {
+    fn price_in_words(&self, unit: &str) -> String {
         let asked = |price: Option<PricePerHour>| {
             price.map_or_else(
                 || "what the host asks now".to_owned(),
@@ -198,14 +224,14 @@ impl Change {
         };
         match self.claim {
             Claim::OnDemand => format!("{} for running, frozen", asked(self.ask)),
-            Claim::Bid { limit, .. } => format!("{limit} for a GPU at most"),
+            Claim::Bid { limit, .. } => format!("{limit} for {unit} at most"),
             Claim::Interruptible { bid, fallback, .. } => {
                 let fallback = fallback.map_or_else(String::new, |price| {
                     format!(
-                        "; on demand instead of being pushed out while a GPU is at most {price}"
+                        "; on demand instead of being pushed out while {unit} is at most {price}"
                     )
                 });
-                format!("{bid} for a GPU while it runs{fallback}")
+                format!("{bid} for {unit} while it runs{fallback}")
             }
             Claim::Reserved { days } => format!("prepaid for {days} days"),
         }
@@ -243,5 +269,55 @@ impl TermChange {
         let whole = reserved::length(self.days);
         [Millis(0), Millis(whole.0 / 2), whole]
             .map(|used| reserved::cancel(self.rate, self.quote.prepaid, self.days, used).refund)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures::{lease, offers};
+    use protocol::lease::Phase;
+
+    fn change(held: &Held, days: u16, offer: Option<&Offer>) -> Change {
+        Change::of(held, Claim::Reserved { days }, offer).unwrap()
+    }
+
+    /// A lease on demand at $1 for all its GPUs, with this budget.
+    fn on_demand(budget: i64) -> Held {
+        let mut held = lease(1, "brave-otter", Phase::Running);
+        held.view.prices.compute = PricePerHour(1_000_000);
+        held.view.budget = MicroUsd(budget);
+        held
+    }
+
+    /// Market rules, Q: 30 days at $1 are $576 at the host's discount.
+    #[test]
+    fn a_term_must_fit_into_the_budget_that_is_left() {
+        let offer = offers::pool(1, 1, 1_000_000);
+        let code = |budget| {
+            let held = on_demand(budget);
+            let checked = change(&held, 30, Some(&offer)).check(&held);
+            checked.err().map(|failure| failure.code())
+        };
+        assert_eq!(code(576_000_000), None);
+        assert_eq!(code(575_999_999), Some(Code::BudgetTooSmall));
+    }
+
+    #[test]
+    fn a_discount_that_is_not_known_is_none_in_the_price_and_the_largest_in_the_check() {
+        let held = on_demand(576_000_000);
+        let change = change(&held, 30, None);
+        let json = change.object(&held).json;
+        assert_eq!(json["prepaid_max_usd"], "720.000000");
+        assert_eq!(change.check(&held), Ok(()));
+    }
+
+    #[test]
+    fn a_term_of_an_interruptible_lease_needs_the_price_that_is_asked() {
+        let mut held = on_demand(576_000_000);
+        held.view.kind = ContractKind::Interruptible;
+        let claim = Claim::Reserved { days: 30 };
+        let failure = Change::of(&held, claim, None).unwrap_err();
+        assert_eq!(failure.code(), Code::CannotConvert);
     }
 }

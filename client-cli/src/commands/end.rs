@@ -183,7 +183,9 @@ async fn see_gone(context: &Context, closing: &Held) -> Result<(), Failure> {
             .printer
             .done(&format!("{refunded} of the prepaid term came back"));
     }
-    context.printer.hint(&format!("  feira receipt {name}"));
+    if closing.view.place.is_some() {
+        context.printer.hint(&format!("  feira receipt {name}"));
+    }
     Ok(())
 }
 

@@ -1,11 +1,11 @@
 //! A preview as people read it.
 
 use super::{DAY, HOUR, Preview};
-use crate::view::{clock_time, cores_in_words, lasts, portion_in_words, ram_in_words};
+use crate::view::{clock_time, cores_in_words, lasts, portion_in_words, ram_in_words, unit};
 use protocol::machine::ContainerNetwork;
 use protocol::order::Target;
 use protocol::terms::{Deal, Prices, compute_due, storage_due};
-use protocol::units::{MicroUsd, PricePerHour, Timestamp};
+use protocol::units::{MicroUsd, Millis, PricePerHour, Seconds, Timestamp};
 
 type Line = (String, String);
 
@@ -18,16 +18,17 @@ impl Preview<'_> {
             None => gpus,
         };
         let hourly = self.hourly();
+        let unit = unit(self.order.gpus);
         match self.order.deal {
             Deal::OnDemand => {
                 format!("Renting {what} on demand at {hourly}/h all in, at most {most}")
             }
             Deal::Bid { limit, until } => format!(
-                "Bidding for {what}: on demand once a GPU is at most {limit}, until {}, at most {most}",
+                "Bidding for {what}: on demand once {unit} is at most {limit}, until {}, at most {most}",
                 clock_time(until)
             ),
             Deal::Interruptible { bid, until, .. } => format!(
-                "Bidding for {what}: interruptible, {bid} for a GPU while it runs, waiting until {}, at most {most}",
+                "Bidding for {what}: interruptible, {bid} for {unit} while it runs, waiting until {}, at most {most}",
                 clock_time(until)
             ),
             Deal::Reserved {
@@ -160,11 +161,12 @@ impl Preview<'_> {
                 clock_time(until)
             )
         });
+        let unit = unit(self.order.gpus);
         let kind = match self.order.deal {
             Deal::OnDemand => "on demand: these terms until it ends".to_owned(),
             Deal::Bid { limit, .. } => {
                 format!(
-                    "on demand, as soon as a GPU is at most {limit}; you pay what is asked then"
+                    "on demand, as soon as {unit} is at most {limit}; you pay what is asked then"
                 )
             }
             Deal::Interruptible { .. } => {
@@ -218,11 +220,14 @@ impl Preview<'_> {
             }
             _ => String::new(),
         };
-        format!("{what} for a GPU is {needed}{floor}: {outcome}{dear}")
+        format!(
+            "{what} for {} is {needed}{floor}: {outcome}{dear}",
+            unit(self.order.gpus)
+        )
     }
 
     fn waits_in_words(&self, until: Timestamp) -> String {
-        let left = until.since(self.now).seconds();
+        let left = about(until.since(self.now));
         format!("for its first start until {} ({left})", clock_time(until))
     }
 
@@ -234,7 +239,10 @@ impl Preview<'_> {
         let stop = format!("SIGTERM, {notice}, then stopped; disk kept, resumes by itself");
         match fallback {
             None => stop,
-            Some(price) => format!("on demand while a GPU is at most {price}; else {stop}"),
+            Some(price) => {
+                let unit = unit(self.order.gpus);
+                format!("on demand while {unit} is at most {price}; else {stop}")
+            }
         }
     }
 
@@ -321,6 +329,11 @@ impl Preview<'_> {
             None => format!("{hold} is {does}"),
         }
     }
+}
+
+/// A time that began a moment ago, to the next second.
+const fn about(time: Millis) -> Seconds {
+    time.plus(Millis(999)).seconds()
 }
 
 /// GPUs of which only the number is known.

@@ -4,7 +4,7 @@ use super::json::lease_json;
 use super::sums::{ends_by, hourly};
 use super::{Held, clock_time, gpus_in_words};
 use crate::printer::{Column, Listing, Row};
-use protocol::lease::Phase;
+use protocol::lease::{PauseCause, Phase};
 use protocol::units::Timestamp;
 
 /// Schema of many leases.
@@ -74,7 +74,8 @@ fn state(phase: &Phase, now: Timestamp) -> String {
         Phase::Noticed(_, by) | Phase::Clearing(by) => {
             format!("{} {}", phase.word(), by.since(now).seconds())
         }
-        Phase::Paused(cause) if cause.resumes_by_itself() => "outbid".to_owned(),
+        Phase::Paused(PauseCause::Outbid) => "outbid".to_owned(),
+        Phase::Paused(PauseCause::Preempted) => "preempted".to_owned(),
         Phase::Resting
         | Phase::Offered
         | Phase::Accepted

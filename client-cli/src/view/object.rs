@@ -3,7 +3,7 @@
 use super::json::lease_json;
 use super::phase::reason_in_words;
 use super::sums::{cancelled, disk_per_day, ends_by, hourly, term_ends};
-use super::{Held, clock_time, cores_in_words, gpus_in_words, ram_in_words};
+use super::{Held, clock_time, cores_in_words, gpus_in_words, ram_in_words, unit};
 use crate::commands::bid::to_win;
 use crate::printer::Object;
 use protocol::lease::{LeaseView, Phase};
@@ -114,7 +114,10 @@ fn deal_lines(view: &LeaseView, now: Timestamp) -> Vec<(String, String)> {
     let mut lines = Vec::new();
     if let Some(bid) = view.bid {
         let win = to_win(view).map_or_else(String::new, |words| format!("; {words}"));
-        lines.push(line("Bid", format!("{bid} for a GPU{win}")));
+        lines.push(line(
+            "Bid",
+            format!("{bid} for {}{win}", unit(view.gpu_count)),
+        ));
     }
     if let (Phase::Resting, Some(until)) = (&view.phase, view.rests_until) {
         let left = until.since(now).seconds();

@@ -139,7 +139,12 @@ fn is_certain(code: Code) -> bool {
 fn is_gone(code: Code) -> bool {
     matches!(
         code,
-        Code::OfferTaken | Code::OfferGone | Code::OfferChanged | Code::HostGone
+        Code::OfferTaken
+            | Code::OfferGone
+            | Code::OfferChanged
+            | Code::HostGone
+            | Code::HostSuspended
+            | Code::OwnMachine
     )
 }
 
@@ -154,6 +159,8 @@ mod tests {
             Code::OfferGone,
             Code::OfferChanged,
             Code::HostGone,
+            Code::HostSuspended,
+            Code::OwnMachine,
         ] {
             assert!(is_gone(code) && is_certain(code), "{code}");
         }

@@ -70,6 +70,12 @@ fn too_dear(
 pub(super) fn lines(finding: &Finding, filter: &FilterArgs, kind: ContractKind) -> Vec<String> {
     if finding.of == 0 && !matches!(kind, ContractKind::OnDemand) {
         let word = kind.word();
+        if finding.rented > 0 {
+            return vec![
+                format!("Nothing can be had {word} now: {}.", none_at_all(finding)),
+                "A bid can wait for it: feira bid …".to_owned(),
+            ];
+        }
         return vec![
             format!("None of the free offers of your brokers is sold {word} now."),
             "What is sold on demand: feira search".to_owned(),
