@@ -27,11 +27,9 @@ async fn a_lease_from_its_match_to_its_end() {
         .iter()
         .map(|progress| progress.stage)
         .collect();
-    assert!(stages.is_sorted(), "{stages:?}");
-    assert!(heard.refusals.is_empty());
+    assert!(stages.is_sorted() && heard.refusals.is_empty(), "{stages:?}");
     // Its broker knows that it is held, and may sell what can be won of it.
     broker.offers(1).await;
-
     tokio::time::sleep(Duration::from_millis(500)).await;
     broker.say(host.id, wanting(&goal, Want::Stop)).await;
     let asked = ContainerState::Stopped(StopReason::Asked);

@@ -9,6 +9,7 @@ mod by_hand;
 mod decoder;
 mod hosts;
 mod messages;
+mod money;
 #[path = "../sample/mod.rs"]
 mod sample;
 mod samples;

@@ -3,6 +3,7 @@
 //! Every variant of every enum that crosses the wire is here; the matches in `names` do not compile when one
 //! is added and not named.
 
+pub(crate) use super::money::{AMOUNTS, BALANCE, EARNINGS, TERM, account_statement, receipt};
 use crate::sample::{
     BROKER, cpu_offer, gpu_offer, host, host_key, list, pair_offer, rtx_4090, text,
 };
@@ -18,14 +19,9 @@ use protocol::message::{Announcement, BrokerInfo, Found, FoundOffer, Search};
 use protocol::offer::Part;
 use protocol::order::{LeaseAction, LeaseCommand, Order, Target};
 use protocol::signed::{Envelope, Signed, Statement};
-use protocol::terms::{ContractKind, Deal, Need, Prices, Rates};
+use protocol::terms::{ContractKind, Deal, Need, Rates};
 use protocol::tunnel::{Exec, Logs, Purpose, Terminal, TunnelRequest, WindowSize};
-use protocol::units::{
-    BasisPoints, Bytes, MicroUsd, Millis, PricePerGb, PricePerHour, Seconds, Timestamp,
-};
-use protocol::usage::{
-    AccountStatement, Amounts, Balance, Earnings, Receipt, StatementLine, Term, Usage,
-};
+use protocol::units::{BasisPoints, Bytes, MicroUsd, Millis, PricePerHour, Seconds, Timestamp};
 use std::num::{NonZeroU16, NonZeroU64};
 
 pub(crate) const LEASE: LeaseId = LeaseId::from_bytes([0x1e; 16]);
@@ -36,7 +32,7 @@ pub(crate) const ISSUED: Timestamp = Timestamp(1_796_047_364_000);
 
 const ORDER: OrderId = OrderId::from_bytes([0x0d; 16]);
 pub(crate) const OFFER: OfferId = OfferId::from_bytes([0x0f; 16]);
-const RENTER: RenterId = RenterId::from_bytes([0x7e; 32]);
+pub(crate) const RENTER: RenterId = RenterId::from_bytes([0x7e; 32]);
 
 pub(crate) fn digest(byte: u8) -> Digest {
     Digest::from_bytes([byte; 32])
@@ -153,89 +149,6 @@ pub(crate) const fn report() -> Report {
         run: 1,
         state: ContainerState::Running,
         meters: METERS,
-    }
-}
-
-pub(crate) const AMOUNTS: Amounts = Amounts {
-    compute: MicroUsd(600_000),
-    storage: MicroUsd(10_416),
-    upload: MicroUsd(123_456),
-    download: MicroUsd(0),
-};
-
-/// The prices of the worked example M1.
-fn receipt_prices() -> Prices {
-    Prices {
-        compute: PricePerHour(400_000),
-        upload: PricePerGb(10_000),
-        ..gpu_offer().prices
-    }
-}
-
-/// The worked example X after 360 hours: a month at $1 an hour and 20 % off, cancelled half way.
-pub(crate) const TERM: Term = Term {
-    days: 30,
-    prepaid: MicroUsd(576_000_000),
-    discount: BasisPoints(2000),
-    begins: Some(ISSUED),
-    rate: PricePerHour(1_000_000),
-    from: Millis(0),
-    down: Millis(0),
-    earned: MicroUsd(288_000_000),
-    refunded: MicroUsd(212_400_000),
-    clawed_back: (MicroUsd(72_000_000), MicroUsd(3_600_000)),
-    from_bond: MicroUsd(0),
-};
-
-pub(crate) fn receipt() -> Receipt {
-    Receipt {
-        lease: LEASE,
-        name: text("brave-otter"),
-        renter: RENTER,
-        host: host(),
-        offer: OFFER,
-        kind: ContractKind::OnDemand,
-        image: image(),
-        gpus: 1,
-        disk: Bytes::from_gb(50),
-        prices: receipt_prices(),
-        rates: Rates::flat(PricePerHour(400_000)),
-        term: None,
-        ordered_at: ISSUED,
-        started_at: Some(Timestamp(ISSUED.0 + 4000)),
-        ended: None,
-        usage: Usage {
-            running: Millis(5_400_000),
-            stored: Millis(5_400_000),
-            uploaded: Bytes(12_345_678_901),
-            downloaded: Bytes(0),
-        },
-        amounts: AMOUNTS,
-        total: MicroUsd(733_872),
-        refunded: MicroUsd(0),
-        budget: MicroUsd(5_000_000),
-        fee_rate: BasisPoints(1000),
-        fee: MicroUsd(73_387),
-        host_share: MicroUsd(660_485),
-        meters: METERS,
-        report: Some(digest(0x03)),
-        order: digest(0x01),
-        grant: None,
-    }
-}
-
-pub(crate) fn account_statement() -> AccountStatement {
-    AccountStatement {
-        renter: RENTER,
-        lines: list(vec![StatementLine {
-            event: 8,
-            at: ISSUED,
-            lease: Some(LEASE),
-            what: text("hold"),
-            amount: MicroUsd(-406_944),
-            balance: MicroUsd(9_593_056),
-        }]),
-        next: None,
     }
 }
 
@@ -407,24 +320,6 @@ pub(crate) fn lease_view() -> LeaseView {
         container: Some(ContainerState::Running),
     }
 }
-
-pub(crate) const BALANCE: Balance = Balance {
-    available: MicroUsd(1),
-    held: MicroUsd(2),
-    prepaid: MicroUsd(3),
-    spent: MicroUsd(4),
-    burn_per_hour: MicroUsd(5),
-};
-
-pub(crate) const EARNINGS: Earnings = Earnings {
-    pending: MicroUsd(1),
-    available: MicroUsd(2),
-    paid_out: MicroUsd(3),
-    bond: MicroUsd(4),
-    fees: MicroUsd(5),
-    leases: 6,
-    running: Millis(7),
-};
 
 pub(crate) fn goal() -> Goal {
     Goal {
