@@ -10,6 +10,7 @@ use crate::exit::Exit;
 use crate::failure::{Code, Failure};
 use crate::printer::Object;
 use crate::view::{Held, hourly, kind_word, lease_object, unit};
+use protocol::lease::Phase;
 use protocol::offer::Offer;
 use protocol::order::LeaseAction;
 use protocol::terms::{ContractKind, reserved};
@@ -27,6 +28,12 @@ pub(crate) async fn run(context: &Context, arguments: &ConvertArgs) -> Result<Ex
         return Err(Failure::new(Code::NeedsYes, what).help("pass --yes"));
     }
     let held = context.lease(name).await?;
+    if held.view.phase == Phase::Resting {
+        let what = format!("{} is a bid that waits: it is no lease yet", held.view.name);
+        return Err(Failure::new(Code::CannotConvert, what)
+            .help(format!("another price: feira bid set {name} --max-price …"))
+            .help(format!("or withdraw it and order anew: feira end {name}")));
+    }
     let offer = offer_of(context, &held).await?;
     let change = Change::of(&held, claim, offer.as_ref())?;
     change.check(&held)?;
@@ -276,7 +283,6 @@ impl TermChange {
 mod tests {
     use super::*;
     use crate::fixtures::{lease, offers};
-    use protocol::lease::Phase;
 
     fn change(held: &Held, days: u16, offer: Option<&Offer>) -> Change {
         Change::of(held, Claim::Reserved { days }, offer).unwrap()

@@ -33,6 +33,13 @@ pub(crate) async fn run(context: &Context, arguments: &ReceiptArgs) -> Result<Ex
 
 async fn show(context: &Context, name: &str, save: Option<&Path>) -> Result<Exit, Failure> {
     let held = context.lease(name).await?;
+    if held.view.place.is_none() {
+        let what = format!(
+            "{name} is a bid that never started: nothing was charged, so there is no receipt"
+        );
+        return Err(Failure::new(Code::WrongPhase, what)
+            .help("every movement of your money: feira balance --statement"));
+    }
     let request = BrokerRequest::Receipt(held.view.id);
     let reply = context
         .session_with(held.broker)

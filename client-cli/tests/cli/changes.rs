@@ -14,7 +14,7 @@ use std::error::Error;
 type Test = Result<(), Box<dyn Error>>;
 
 #[test]
-fn a_bid_is_changed_and_a_lease_converted() -> Test {
+fn a_bid_that_waits_is_changed_and_is_no_lease_yet() -> Test {
     let broker = Broker::start(1, resting())?;
     order(
         &broker,
@@ -26,23 +26,37 @@ fn a_bid_is_changed_and_a_lease_converted() -> Test {
         set.errors.contains("otter: $0.25/h for a GPU, was $0.20/h"),
         "{set:#?}"
     );
+    let waits = with(&broker, &["convert", "otter", "on-demand", "--yes"])?;
+    assert_eq!(waits.code, Some(1), "{waits:#?}");
+    assert!(waits.errors.contains("E0425"), "{waits:#?}");
+    let receipt = with(&broker, &["receipt", "otter"])?;
+    assert!(
+        receipt
+            .errors
+            .contains("never started: nothing was charged"),
+        "{receipt:#?}"
+    );
+    let actions = broker.seen(|seen| seen.commands.clone());
+    assert_eq!(actions.len(), 1);
+    assert_eq!(actions[0].1, LeaseAction::SetBid(PricePerHour(250_000)));
+    Ok(())
+}
+
+#[test]
+fn a_lease_that_runs_becomes_one_of_another_kind() -> Test {
+    let script = Script {
+        leases: vec![("otter", Phase::Running)],
+        ..pool()
+    };
+    let broker = Broker::start(1, script)?;
     let convert = with(
         &broker,
         &["convert", "otter", "on-demand", "--yes", "--json"],
     )?;
     assert_eq!(convert.code, Some(0), "{convert:#?}");
     assert_eq!(convert.json()?["kind"], "on_demand");
-    let actions = broker.seen(|seen| {
-        let actions = seen.commands.iter().map(|(_, action)| *action);
-        actions.collect::<Vec<_>>()
-    });
-    assert_eq!(
-        actions,
-        [
-            LeaseAction::SetBid(PricePerHour(250_000)),
-            LeaseAction::Convert(Deal::OnDemand)
-        ]
-    );
+    let actions = broker.seen(|seen| seen.commands.clone());
+    assert_eq!(actions[0].1, LeaseAction::Convert(Deal::OnDemand));
     for (words, what) in [
         ("interruptible", "needs your bid: --price"),
         ("reserve", "needs its length: --days"),

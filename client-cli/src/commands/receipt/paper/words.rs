@@ -94,7 +94,12 @@ fn compute(receipt: &Receipt) -> Vec<Line> {
     }
     let product = |(time, price): &(Millis, PricePerHour)| {
         if price.0 == 0 {
-            return format!("{} waived", time_in_words(*time));
+            let word = if receipt.term.is_some() {
+                "prepaid"
+            } else {
+                "waived"
+            };
+            return format!("{} {word}", time_in_words(*time));
         }
         format!("{} × {price}", time_in_words(*time))
     };
