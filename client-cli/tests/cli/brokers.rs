@@ -67,6 +67,7 @@ fn leases_are_listed_for_people_and_programs() -> Test {
     Ok(())
 }
 
+// peers 3.2 #29: looking for one lease finds it, or says why not.
 #[test]
 fn names_that_mean_nothing_or_too_much_are_refused() -> Test {
     let broker = Broker::start(1, three())?;
@@ -153,6 +154,7 @@ fn nothing_is_ended_when_one_name_is_wrong() -> Test {
     Ok(())
 }
 
+// peers 3.2 #24: nor is what still runs shown as over.
 #[test]
 fn a_stop_does_not_promise_what_a_silent_host_has_not_done() -> Test {
     let heard = with(&Broker::start(1, three())?, &["stop", "calm-heron"])?;
@@ -327,6 +329,7 @@ fn clocks_that_differ_are_said_with_both_times() -> Test {
     Ok(())
 }
 
+// peers 3.2 #36: each end has its reason, and it is said.
 #[test]
 fn each_way_of_not_starting_has_its_exit_code() -> Test {
     let failed = Problem {

@@ -63,6 +63,7 @@ fn a_portion_is_ordered_with_its_number_and_no_price_is_on_demand() -> Test {
     Ok(())
 }
 
+// peers 3.2 #31: a price that was not typed is the offer's.
 #[test]
 fn a_named_offer_is_taken_in_a_portion_that_it_is_sold_in() -> Test {
     let broker = Broker::start(1, pool())?;

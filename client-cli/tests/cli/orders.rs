@@ -56,6 +56,7 @@ fn a_rent_is_one_order_with_what_was_asked() -> Test {
     Ok(())
 }
 
+// peers 3.2 #26: an answer that was lost is asked for again, under the same id.
 #[test]
 fn a_lost_answer_repeats_the_same_order() -> Test {
     let script = Script {

@@ -255,6 +255,7 @@ mod tests {
         );
     }
 
+    // peers 3.1 #13: H100 is the PCIe, the SXM and the NVL.
     #[test]
     fn a_name_without_form_means_all_forms() {
         check(

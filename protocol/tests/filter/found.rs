@@ -15,6 +15,7 @@ fn check_found(expression: &str, gpu: bool, cpu: bool) {
     assert_eq!(found, [gpu, cpu], "{expression}");
 }
 
+// peers 3.1 #16, #17: of several models, any will do, and not the first alone.
 #[test]
 fn names_of_gpus_meet_in_all_their_forms() {
     for name in [
@@ -114,6 +115,7 @@ fn what_is_not_known_meets_nothing() {
     );
 }
 
+// peers 3.1 #11: an L4 is sold with 24 GB and reports less.
 #[test]
 fn a_card_counts_as_the_size_it_is_sold_in() {
     let mut offer = gpu_offer();
@@ -174,6 +176,28 @@ fn each_portion_of_an_offer_is_found_by_what_it_has() {
     assert!(order.is_lt());
     assert_eq!(facts[0].id(), facts[1].id());
     assert_eq!((facts[0].gpus(), facts[1].gpus()), (1, 2));
+}
+
+// peers 3.1 #9: what is worked out from several fields can be asked for together with all the rest.
+#[test]
+fn derived_fields_hold_together_as_they_do_alone() {
+    let facts = Facts::of(host(), &pair_offer(), 2);
+    let matches = |expression: &str| parse(expression).prepare(NO_DISK).matches(&facts);
+    let held = [
+        "gpu_total_ram>=48",
+        "gpu_frac=1",
+        "dph<=0.636",
+        "dph_base>=0.3",
+    ];
+    for one in held {
+        assert!(matches(one), "{one}");
+    }
+    // One that does not hold is not lost among them.
+    assert!(!matches(&format!("{} gpu_total_ram>48", held.join(" "))));
+    assert!(matches(&format!(
+        "{} num_gpus=2 gpu=rtx4090",
+        held.join(" ")
+    )));
 }
 
 #[test]

@@ -35,6 +35,7 @@ fn check_reads(expression: &str, canonical: &str) {
     assert_eq!(parse(canonical), filter);
 }
 
+// peers 3.1 #3: `any` is no condition, and none is added behind the renter's back.
 #[test]
 fn vast_s_examples_read_as_vast_reads_them() {
     check_reads(
@@ -75,6 +76,7 @@ fn operators_have_words_and_blanks() {
     check_reads("gpu-name=h100", "gpu_name=H100");
 }
 
+// peers 3.1 #4: lists with quoted, spaced and single members.
 #[test]
 fn lists_take_quoted_spaced_and_single_members() {
     check_reads(
@@ -127,6 +129,7 @@ const ERRORS: &[(&str, usize, &str)] = &[
     ("os=ü num_gpus=x", 15, "'x' is not a value of num_gpus: a whole number is wanted (GPUs)"),
 ];
 
+// peers 3.1 #2: what cannot be read is an error that names it, never a condition that is dropped.
 #[test]
 fn every_error_says_where_and_what() {
     for (expression, at, problem) in ERRORS {

@@ -111,6 +111,7 @@ fn the_disk_decides_between_two_prices() {
     assert_eq!(prices(&book.search(&with_disk, NOW, at_ask)), [200_000]);
 }
 
+// peers 3.1 #14: of equal ones the order is always the same.
 #[test]
 fn equal_prices_go_by_age_then_by_id() {
     let mut book = priced(&[100, 100]);
@@ -134,6 +135,7 @@ fn equal_prices_go_by_age_then_by_id() {
     assert_eq!(ids, [older.id, others[0], others[1]]);
 }
 
+// peers 3.1 #19: an offer that its host does not renew is gone after 90 s.
 #[test]
 fn taken_and_expired_offers_are_not_found() {
     let mut book = priced(&[100, 200]);
@@ -271,6 +273,7 @@ fn the_book_takes_on_no_more_than_its_limits() {
     assert_eq!(announce(0, 3), Err(BookRefusal::Full));
 }
 
+// peers 3.1 #14: nothing found says which condition took what away.
 #[test]
 fn nothing_found_is_explained_with_the_nearest() {
     let book = priced(&[400_000, 300_000]);

@@ -84,6 +84,7 @@ fn r5_a_bid_at_or_above_the_ask_is_bought_at_once_at_the_ask() {
     assert_eq!(held(&world, lease), MicroUsd(420_000));
 }
 
+// peers 3.2 #43: a place is free when its lease is over, not when it would have been.
 #[test]
 fn r5_a_bid_rests_while_what_it_could_buy_is_taken_and_is_served_when_that_is_free() {
     let (mut world, _) = b1();
@@ -132,6 +133,7 @@ fn a_bid_that_rests_ends_when_it_should_and_gives_its_hold_back() {
     assert_eq!(balance.held, MicroUsd::ZERO);
 }
 
+// peers 3.2 #32: a bid that is over keeps no deposit.
 #[test]
 fn a_bid_that_rests_is_withdrawn_and_its_name_is_free_again() {
     let (mut world, [first, ..]) = b1();

@@ -270,6 +270,7 @@ fn r6_the_cheapest_set_goes_and_what_is_left_over_is_served() {
     assert_eq!(world.phase(pair), Phase::Paused(PauseCause::Preempted));
 }
 
+// peers 3.2 #23, #44: rather than be pushed out, on demand at the ask.
 #[test]
 fn r6_who_would_have_to_go_and_has_a_fallback_pays_the_ask_and_stays() {
     let mut world = world(1);
@@ -485,6 +486,7 @@ fn a_challenger_that_is_withdrawn_leaves_those_who_went_to_come_back() {
     assert_eq!(world.desk.market().lease(first).unwrap().run, 2);
 }
 
+// peers 3.2 #21, #22: that a bid lost is a state, and reaches who watches with the event.
 #[test]
 fn the_state_outbid_reaches_who_watches_with_the_event() {
     // 21. dstack#4036, 22. dstack#2732: the interruption was not noticed for 2 to 20 minutes.

@@ -43,6 +43,7 @@ fn refused<T: std::fmt::Debug>(result: Result<T, Rejection>, wanted: &str) {
     assert!(refused.contains(wanted), "{refused}");
 }
 
+// peers 3.1 #18: what is given is named: which GPUs, not how many.
 #[test]
 fn a_portion_has_its_gpus_and_its_part_of_the_machine_at_its_part_of_the_price() {
     let mut world = world(Ask::gpus(8, 400_000, None));
@@ -322,6 +323,7 @@ fn a_search_says_what_has_to_be_paid_now_and_whether_somebody_has_to_go() {
     assert_eq!(held, MicroUsd(800_000));
 }
 
+// peers 3.1 #1: what was ordered is said back with its kind and its price.
 #[test]
 fn an_order_says_its_kind_and_price_back() {
     // 1. vast-cli PR#403: a forgotten bid made an instance on demand at the full price, and said nothing.

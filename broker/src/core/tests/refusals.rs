@@ -163,6 +163,7 @@ fn a_name_is_one_open_lease() {
     assert!(world.place(0, second).is_ok());
 }
 
+// peers 3.2 #26: an order that is sent again and again is one lease.
 #[test]
 fn a_hundred_copies_are_one_lease() {
     let mut world = world();

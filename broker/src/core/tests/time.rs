@@ -27,6 +27,7 @@ fn a_host_that_does_not_accept_loses_the_lease_and_nothing_is_charged() {
     assert_eq!(world.desk.balance(renter).available, MicroUsd(100_000_000));
 }
 
+// peers 3.2 #27: a start that fails leaves nothing behind and costs nothing.
 #[test]
 fn a_host_that_does_not_run_it_in_time_loses_the_lease() {
     let (mut world, lease) = lease_in("preparing");
@@ -148,6 +149,7 @@ fn a_report_of_an_earlier_run_does_not_stop_the_next_one() {
     assert_eq!(world.phase(lease), Phase::Running);
 }
 
+// peers 3.2 #33: nothing runs on for free: a warning, a stop, the disk for two days.
 #[test]
 fn money_that_runs_out_warns_then_stops_then_deletes() {
     // A dollar an hour and no disk price: an hour's money.
@@ -250,6 +252,7 @@ fn a_funded_budget_is_used_up_without_a_warning() {
     assert_eq!(world.view(lease).charged.total(), MicroUsd(100_000));
 }
 
+// peers 3.2 #37: neither side keeps a lease that the other has not.
 #[test]
 fn a_host_is_told_all_of_its_leases_until_they_are_gone() {
     let (mut world, lease) = lease_in("running");

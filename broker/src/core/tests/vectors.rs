@@ -123,6 +123,7 @@ fn m1_an_hour_and_a_half_with_traffic() {
     );
 }
 
+// peers 3.2 #42: what ran is accepted and billed from its first second on.
 #[test]
 fn m2_one_second() {
     let (mut world, order) = world(ask(2_250_000, 150_000, 0), 100);
@@ -186,6 +187,7 @@ fn an_end_bills_up_to_the_command_and_not_what_the_container_ran_on() {
     );
 }
 
+// peers 3.2 #24: what is shown as over is not billed on: the host's signed meter and the clock both bound it.
 #[test]
 fn the_lower_of_clock_and_meter_is_paid() {
     let (mut world, order) = world(ask(3_600_000, 0, 0), 50);

@@ -215,6 +215,7 @@ mod tests {
 
     const PRICE: PricePerHour = PricePerHour(220_000);
 
+    // peers 3.1 #1: a forgotten price must not turn a bid into a full-price rental that says nothing.
     #[test]
     fn without_a_price_it_is_on_demand_and_with_one_never() {
         assert_eq!(typed("").unwrap(), (Claim::OnDemand, None));

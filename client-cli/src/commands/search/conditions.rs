@@ -226,6 +226,7 @@ mod tests {
             .filter
     }
 
+    // peers 3.1 #12: a disk is asked for as at least so much.
     #[test]
     fn flags_and_expression_become_one_filter() {
         let args = typed(&[

@@ -22,6 +22,7 @@ mod tests {
     use super::*;
     use crate::fixtures::offers;
 
+    // peers 3.1 #6: one machine is not several offers all over the list.
     #[test]
     fn portions_of_a_machine_stand_together_where_its_first_does() {
         let pool = |gpus| offers::portion_of(1, offers::pool(1, 4, 100), gpus, 100);

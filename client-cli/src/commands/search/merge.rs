@@ -228,6 +228,7 @@ mod tests {
         finding.candidates.iter().map(|one| one.price.0).collect()
     }
 
+    // peers 3.1 #6: nor is one offer of two brokers two.
     #[test]
     fn an_offer_of_two_brokers_is_one_with_both() {
         let query = search("");

@@ -95,6 +95,7 @@ fn a_portion_for_bidders_costs_what_wins_for_all_its_gpus_with_the_traffic() {
     );
 }
 
+// peers 3.1 #7: how many there are, how many are shown, and how to see more.
 #[test]
 fn the_closing_lines_say_what_was_counted_and_how_to_see_more() {
     let query = search(ContractKind::OnDemand);
