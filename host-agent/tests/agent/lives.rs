@@ -27,7 +27,8 @@ async fn a_lease_from_its_match_to_its_end() {
         .iter()
         .map(|progress| progress.stage)
         .collect();
-    assert!(stages.is_sorted() && heard.refusals.is_empty(), "{stages:?}");
+    assert!(stages.is_sorted(), "{stages:?}");
+    assert_eq!(heard.refusals, []);
     // Its broker knows that it is held, and may sell what can be won of it.
     broker.offers(1).await;
     tokio::time::sleep(Duration::from_millis(500)).await;
