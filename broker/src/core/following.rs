@@ -8,10 +8,12 @@ use crate::core::desk::Desk;
 use crate::core::event::{Event, Fact};
 use crate::core::lease::State;
 use crate::core::market::Market;
+use crate::core::rest::Resting;
 use crate::core::waiting::{Venue, Waiting};
 use protocol::ids::{LeaseId, RenterId};
 use protocol::lease::EndCause;
-use protocol::units::{PricePerHour, Timestamp};
+use protocol::order::Target;
+use protocol::units::{Bytes, PricePerHour, Timestamp};
 
 /// Most steps after one input. Every step serves somebody, and those it pushes out pay less than who comes, so
 /// it ends by itself; what a mistake leaves over is taken up with the next input.
@@ -77,29 +79,47 @@ impl Desk {
 
     /// Notes where an event changes something, before it is applied.
     pub(super) fn note_event(&mut self, fact: &Fact) {
-        if let Fact::Deposited { renter, .. } = fact {
-            self.note_renter(*renter);
-        }
-        let changed = if let Fact::Moved(moved) = fact {
-            (!moved.to.holds_resources()).then_some(moved.lease)
+        let lease = |id| self.market.lease(id);
+        let rest = |id| self.market.resting(id);
+        let (host, renter) = if let Fact::Moved(moved) = fact {
+            let lease = lease(moved.lease).filter(|lease| {
+                let resumes = matches!(lease.state, State::Paused { .. });
+                resumes || !moved.to.holds_resources()
+            });
+            let contract = lease.map(|lease| &lease.contract);
+            (contract.map(|it| it.host), contract.map(|it| it.renter))
         } else if let Fact::Changed(terms) = fact {
-            Some(terms.lease)
+            let contract = lease(terms.lease).map(|lease| &lease.contract);
+            (contract.map(|it| it.host), contract.map(|it| it.renter))
+        } else if let Fact::Lapsed { lease, .. } | Fact::RestRebid { lease, .. } = fact {
+            (None, rest(*lease).map(Resting::renter))
+        } else if let Fact::Matched(matched) = fact {
+            // Where less is free, a bid may take a whole lease's GPUs that was to take one of them.
+            (Some(matched.award.body().host), None)
+        } else if let Fact::Deposited { renter, .. } = fact {
+            (None, Some(*renter))
         } else {
-            None
+            (None, None)
         };
-        let lease = changed.and_then(|id| self.market.lease(id));
-        if let Some(lease) = lease {
-            self.waiting.note(Venue::Host(lease.contract.host));
+        if let Some(host) = host {
+            self.waiting.note(Venue::Host(host));
+        }
+        if let Some(renter) = renter {
+            self.note_renter(renter);
         }
     }
 
-    /// A renter has more money: what waits for that may be served.
+    /// A renter may have more money: what waits for that may be served. An order that names its offer has what it
+    /// needs held.
     fn note_renter(&mut self, renter: RenterId) {
         let Self {
             market, waiting, ..
         } = self;
         for rest in market.rests_of(renter) {
-            waiting.note(Venue::Order(rest.lease));
+            let order = rest.order.body();
+            if matches!(order.target, Target::Any(_)) && order.disk > Bytes(0) {
+                waiting.note(Venue::Order(rest.lease));
+            }
         }
         for lease in market.live_leases_of(renter.into()) {
             if matches!(&lease.state, State::Paused { cause, .. } if cause.resumes_by_itself()) {
@@ -130,10 +150,9 @@ impl Waiting {
         if !self.is_otherwise(id, rest) {
             return;
         }
-        let waited = self.waits(id);
         self.update(id, rest);
-        // Its bid changed; a new order has been looked at.
-        if waited && self.waits(id) {
+        // Its bid changed; and where a new one made others pay more than go, there may be more of them.
+        if self.waits(id) {
             self.note(Venue::Order(id));
         }
     }

@@ -324,6 +324,14 @@ fn nearer(is_first: bool, known: Misfit, other: Misfit) -> Misfit {
     if is_first {
         return nothing_matches(other);
     }
+    // Somebody rather pays more than go: that is to happen.
+    if known.converts.is_empty() != other.converts.is_empty() {
+        return if known.converts.is_empty() {
+            nothing_matches(other)
+        } else {
+            known
+        };
+    }
     match (&known.rejection, &other.rejection) {
         _ if known.is_final != other.is_final => {
             if known.is_final {

@@ -4,6 +4,7 @@ mod bids;
 mod convert;
 mod hearing;
 mod honest;
+mod kinds;
 mod lifecycle;
 mod money;
 mod observer;
