@@ -5,6 +5,7 @@
 
 mod change;
 mod database;
+pub(crate) mod resting;
 mod scan;
 mod workload;
 

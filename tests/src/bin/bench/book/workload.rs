@@ -64,6 +64,8 @@ pub(crate) struct Demand {
 pub(crate) struct Workload {
     pub(crate) offers: Vec<Offered>,
     pub(crate) demands: Vec<Demand>,
+    /// The names of the models, by number.
+    pub(crate) models: BTreeMap<i64, String>,
 }
 
 /// The first `count` offers and the 100 demands of seed 1. The largest market is made once for all rows.
@@ -77,28 +79,50 @@ pub(crate) fn market(count: usize) -> Outcome<&'static Workload> {
 
 /// Runs the generator, and reads what it wrote.
 pub(crate) fn generate(count: usize) -> Outcome<Workload> {
-    let folder = tempfile::Builder::new().prefix("feira-market").tempdir()?;
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/gen_market.py");
-    let status = Command::new("python3")
-        .arg(script)
-        .args(["--demands", "100", "--seed", "1", "--offers"])
-        .arg(count.to_string())
-        .arg("--out")
-        .arg(folder.path())
-        .status()?;
-    if !status.success() {
-        return Err("the generator failed".into());
-    }
+    let folder = run_generator(count, 100)?;
     let mut names = Names::default();
+    let mut models = BTreeMap::new();
     let mut offers = Vec::with_capacity(count);
     for line in lines(&folder.path().join("offers.jsonl"))? {
-        offers.push(offered(&serde_json::from_str(&line?)?, &mut names)?);
+        let raw: RawOffer = serde_json::from_str(&line?)?;
+        let offer = offered(&raw, &mut names)?;
+        models.entry(offer[MODEL]).or_insert(raw.gpu_name);
+        offers.push(offer);
     }
     let mut demands = Vec::new();
     for line in lines(&folder.path().join("demands.jsonl"))? {
         demands.push(demand(serde_json::from_str(&line?)?, &mut names)?);
     }
-    Ok(Workload { offers, demands })
+    Ok(Workload {
+        offers,
+        demands,
+        models,
+    })
+}
+
+/// The first `count` demands, as the generator wrote them.
+pub(crate) fn raw_demands(count: usize) -> Outcome<Vec<RawDemand>> {
+    let folder = run_generator(1, count)?;
+    let mut demands = Vec::with_capacity(count);
+    for line in lines(&folder.path().join("demands.jsonl"))? {
+        demands.push(serde_json::from_str(&line?)?);
+    }
+    Ok(demands)
+}
+
+fn run_generator(offers: usize, demands: usize) -> Outcome<tempfile::TempDir> {
+    let folder = tempfile::Builder::new().prefix("feira-market").tempdir()?;
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/gen_market.py");
+    let status = Command::new("python3")
+        .arg(script)
+        .args(["--seed", "1", "--offers", &offers.to_string()])
+        .args(["--demands", &demands.to_string(), "--out"])
+        .arg(folder.path())
+        .status()?;
+    if !status.success() {
+        return Err("the generator failed".into());
+    }
+    Ok(folder)
 }
 
 fn lines(path: &Path) -> Outcome<impl Iterator<Item = std::io::Result<String>>> {
@@ -191,25 +215,26 @@ fn offered(raw: &RawOffer, names: &mut Names) -> Outcome<Offered> {
     ])
 }
 
-#[derive(Deserialize)]
-struct RawDemand {
-    id: u64,
-    kind: String,
-    gpu_names: Option<Vec<String>>,
-    num_gpus: Option<i64>,
-    max_price_per_hour: Option<Number>,
-    min_vram_gb: Option<Number>,
-    min_cpu_cores: Option<Number>,
-    min_ram_gb: Option<Number>,
-    min_disk_gb: Option<Number>,
-    min_inet_up_mbps: Option<Number>,
-    min_inet_down_mbps: Option<Number>,
-    min_reliability: Option<Number>,
-    min_cuda: Option<Number>,
-    min_days: Option<Number>,
-    countries: Option<Vec<String>>,
-    verified: Option<bool>,
-    datacenter: Option<bool>,
+/// A demand as the generator writes it: what is absent is no condition.
+#[derive(Debug, Deserialize)]
+pub(crate) struct RawDemand {
+    pub(crate) id: u64,
+    pub(crate) kind: String,
+    pub(crate) gpu_names: Option<Vec<String>>,
+    pub(crate) num_gpus: Option<i64>,
+    pub(crate) max_price_per_hour: Option<Number>,
+    pub(crate) min_vram_gb: Option<Number>,
+    pub(crate) min_cpu_cores: Option<Number>,
+    pub(crate) min_ram_gb: Option<Number>,
+    pub(crate) min_disk_gb: Option<Number>,
+    pub(crate) min_inet_up_mbps: Option<Number>,
+    pub(crate) min_inet_down_mbps: Option<Number>,
+    pub(crate) min_reliability: Option<Number>,
+    pub(crate) min_cuda: Option<Number>,
+    pub(crate) min_days: Option<Number>,
+    pub(crate) countries: Option<Vec<String>>,
+    pub(crate) verified: Option<bool>,
+    pub(crate) datacenter: Option<bool>,
 }
 
 fn demand(raw: RawDemand, names: &mut Names) -> Outcome<Demand> {
