@@ -7,14 +7,18 @@
 mod book;
 mod clock;
 mod cpu;
+mod desk;
 mod group_commit;
 mod market;
 mod memory;
 mod orders;
+mod orders_mixed;
+mod recorded;
 mod report;
 mod rounds;
 mod search;
 mod start;
+mod threads;
 
 use std::error::Error;
 use std::io::Write as _;

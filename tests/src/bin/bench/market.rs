@@ -8,12 +8,12 @@ use protocol::bounded::{List, Text};
 use protocol::ids::{BrokerId, HostId, MessageId, OrderId, PublicKey, RenterId};
 use protocol::job::{Job, PinnedImage};
 use protocol::machine::{ContainerNetwork, Gpu, Machine};
-use protocol::offer::{OFFERS_MAX, Offer, ResourceName, Share, offer_id};
-use protocol::order::Order;
+use protocol::offer::{Chunks, OFFERS_MAX, Offer, ResourceName, Share, offer_id};
+use protocol::order::{Order, Target};
 use protocol::signed::{ANYONE, Envelope, Signed, Statement, Verified};
-use protocol::terms::{ContractKind, Limits, Prices};
+use protocol::terms::{Deal, Limits, Prices, Sales};
 use protocol::units::{
-    Bytes, MicroUsd, PricePerGb, PricePerGbMonth, PricePerHour, Seconds, Timestamp,
+    BasisPoints, Bytes, MicroUsd, PricePerGb, PricePerGbMonth, PricePerHour, Seconds, Timestamp,
 };
 
 use crate::Outcome;
@@ -137,6 +137,12 @@ fn offer(
             ram: Bytes(32 << 30),
             shared_memory: Bytes(1 << 30),
         },
+        chunks: Chunks::Any,
+        gpus_min: 1,
+        sales: Sales {
+            floor: Some(PricePerHour(price.0 / 4)),
+            discount_max: Some(BasisPoints(3000)),
+        },
         prices: Prices {
             compute: price,
             storage: PricePerGbMonth(100_000),
@@ -144,16 +150,19 @@ fn offer(
             download: PricePerGb(0),
         },
         limits: Limits {
-            start_within: Seconds(600),
+            start_within: Seconds(3600),
+            duration_min: Seconds(0),
             duration_max: None,
+            until: None,
             stop_grace: Seconds(10),
+            notice: Seconds(120),
             disk_max: Bytes(200_000_000_000),
         },
         brokers: List::new(vec![broker])?,
     })
 }
 
-/// The order of `renter` for `offer`, signed for `broker`.
+/// An order on demand by `renter` for `offer`, signed for `broker`.
 pub(crate) fn order(
     renter: &SigningKey,
     offer: &Offer,
@@ -162,13 +171,24 @@ pub(crate) fn order(
 ) -> Outcome<Verified<Order>> {
     // An order for each offer: the offer's id is as good a name for it as any.
     let id = *offer.id.as_bytes();
-    let order = Order {
-        id: OrderId::from_bytes(id),
-        offer: offer.id,
-        terms: offer.terms_digest()?,
-        kind: ContractKind::OnDemand,
+    let order = order_of(offer, Deal::OnDemand, OrderId::from_bytes(id))?;
+    sign(order, renter, PublicKey::from(broker), id, now)
+}
+
+/// The order of that id for one GPU of `offer`.
+pub(crate) fn order_of(offer: &Offer, deal: Deal, id: OrderId) -> Outcome<Order> {
+    Ok(Order {
+        id,
+        target: Target::Offer {
+            offer: offer.id,
+            terms: offer.terms_digest()?,
+        },
+        deal,
+        gpus: 1,
+        cpu_millicores: None,
+        ram: None,
         // Not the id alone: a name that could be taken for one is refused.
-        name: Text::new(format!("bench-{}", offer.id.short()))?,
+        name: Text::new(format!("bench-{}", id.to_string().trim_start_matches("b-")))?,
         job: Job {
             image: PinnedImage {
                 name: Text::new("127.0.0.1:5000/feira-demo")?,
@@ -180,11 +200,10 @@ pub(crate) fn order(
         },
         disk: DISK,
         price_max: PricePerHour(10_000_000),
-        budget: MicroUsd(5_000_000),
+        budget: MicroUsd(5_000_000_000),
         duration_max: None,
         access: List::new(Vec::new())?,
-    };
-    sign(order, renter, PublicKey::from(broker), id, now)
+    })
 }
 
 /// The id of the party that signs orders with this key.
@@ -192,7 +211,8 @@ pub(crate) fn renter_id(key: &SigningKey) -> RenterId {
     RenterId::from(public(key))
 }
 
-fn sign<T: Statement>(
+/// Signs what somebody says to `audience`, under an id that was not used before.
+pub(crate) fn sign<T: Statement>(
     body: T,
     key: &SigningKey,
     audience: PublicKey,

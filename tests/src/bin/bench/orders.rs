@@ -1,60 +1,59 @@
 //! Durable orders: how many a second a broker acknowledges, beside what its database can do at all.
 //!
-//! An order counts when its signature was verified, the market decided, the event is on the disk, and
-//! the answer came back. Signing it is the renter's work and is done before. Must not use the network;
-//! the rows of the search do.
+//! Must not use the network; the rows of the search do.
 
-use std::fs;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
-use broker::clock::Clock;
-use broker::core::book::BookLimits;
-use broker::core::command::{Answer, Command};
-use broker::core::settings::MarketSettings;
-use broker::market::{MarketHandle, MarketSetup, MarketThread};
-use broker::store::Store;
 use ed25519_dalek::SigningKey;
-use protocol::bounded::{List, Text};
-use protocol::ids::{BrokerId, DepositId, HostId, PublicKey};
-use protocol::order::Order;
-use protocol::signed::Signed;
-use protocol::units::{MicroUsd, Seconds};
+use protocol::units::Timestamp;
 use tokio::runtime::Runtime;
 
-use crate::group_commit::{Work, Writer, event_bytes};
-use crate::market::{self, Seller};
+use crate::Outcome;
+use crate::desk::{Desk, IN_FLIGHT, Message};
+use crate::group_commit::{Before, Work, Writer};
+use crate::market;
+use crate::recorded::{self, Recorded};
 use crate::report::Row;
 use crate::rounds::{ROUNDS, by_turns, median};
-use crate::{Outcome, clock};
+use crate::threads::cpu_of;
 
 /// Orders in one round: a fifth of a second at the rate that is asked for.
 const ORDERS: usize = 2000;
-/// Orders whose answers are waited for at once.
-const IN_FLIGHT: usize = 256;
 const RENTERS: u32 = 100;
-/// Enough for every order of a renter.
-const DEPOSIT: MicroUsd = MicroUsd(1_000_000_000_000);
-/// No lease gives up while the run lasts: nobody is there to accept it.
-const ACCEPT_WITHIN: Seconds = Seconds(3600);
+/// What the threads of a bench's runtime are called.
+const WORKERS: &str = "bench-worker";
+
+/// The threads on which messages are verified, and their senders wait.
+pub(crate) fn workers() -> Outcome<Runtime> {
+    Ok(tokio::runtime::Builder::new_multi_thread()
+        .thread_name(WORKERS)
+        .enable_all()
+        .build()?)
+}
 
 /// One row: acknowledged orders a second.
 pub(crate) fn measure() -> Outcome<Vec<Row>> {
     let folder = tempfile::Builder::new().prefix("feira-bench").tempdir()?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()?;
-    let desk = Desk::open(&folder.path().join("broker"), &runtime)?;
-    let mut batches = desk.prepare(&runtime, ROUNDS + 2)?.into_iter();
-    // Once to see how large an order's event is.
-    desk.rate(&runtime, batches.next().ok_or("no orders")?)?;
-    let bytes = event_bytes(&folder.path().join("broker"))?;
-    let bare = bare_rows(&runtime, &folder.path().join("bare"), bytes, desk.broker)?;
-    let writer = Writer::start(&folder.path().join("raw"), Work::Transfer, desk.broker)?;
+    let runtime = workers()?;
+    let (ours, transfers) = (folder.path().join("broker"), folder.path().join("plain"));
+    let desk = Desk::open(&ours, &runtime)?;
+    let mut batches = prepare(&desk, &runtime, ROUNDS + 2)?.into_iter();
+    // Once to see what an order leaves in the journal.
+    let before = recorded::last_event(&ours)?;
+    let first = batches.next().ok_or("no orders")?;
+    desk.send(&runtime, first.clone())?;
+    let rows = recorded::after(&ours, before, ORDERS)?;
+    let bytes = recorded::mean_bytes(&rows);
+    let bare = Bare::measure(&runtime, folder.path(), rows, (first, &desk))?;
+    let writer = Writer::start(&transfers, Work::Transfer, desk.broker)?;
+    let mut cpu = Cpu::default();
     let medians = by_turns(
-        || desk.rate(&runtime, batches.next().ok_or("no orders left")?),
-        || runtime.block_on(writer.rate(ORDERS, bytes, IN_FLIGHT)),
+        || {
+            let batch = batches.next().ok_or("no orders left")?;
+            cpu.of(batch.len(), || Ok(desk.send(&runtime, batch)?.rate))
+        },
+        || runtime.block_on(writer.rate(ORDERS, IN_FLIGHT)),
     )?;
     writer.stop()?;
     runtime.block_on(desk.close())?;
@@ -66,166 +65,126 @@ pub(crate) fn measure() -> Outcome<Vec<Row>> {
         .note(format!(
             "{IN_FLIGHT} in flight; an order is {bytes} bytes of journal"
         ))
-        .note(format!(
-            "the journal's rows of an order alone, nothing decided: {bare:.0} a second"
-        ));
+        .note(bare.note(medians.ours))
+        .note(cpu.note());
     Ok(vec![row])
 }
 
-/// How fast the journal's own rows could be written at most.
-fn bare_rows(runtime: &Runtime, folder: &Path, bytes: usize, broker: BrokerId) -> Outcome<f64> {
-    let writer = Writer::start(folder, Work::Rows, broker)?;
-    let mut rates = Vec::new();
-    for _ in 0..5 {
-        rates.push(runtime.block_on(writer.rate(ORDERS, bytes, IN_FLIGHT))?);
+/// Money for the renters, offers in the book, and `rounds` batches of signed orders for them.
+fn prepare(desk: &Desk, runtime: &Runtime, rounds: usize) -> Outcome<Vec<Vec<Message>>> {
+    let renters = renters(desk, runtime)?;
+    let sellers = market::sellers(rounds * ORDERS, desk.broker, desk.clock.now())?;
+    let mut payers = renters.iter().cycle();
+    let mut orders = Vec::with_capacity(rounds * ORDERS);
+    for seller in sellers {
+        for offer in &seller.offers {
+            let renter = payers.next().ok_or("no renters")?;
+            let order = market::order(renter, offer.body(), desk.broker, desk.clock.now())?;
+            orders.push(Message::Order(Box::new(order.signed().clone())));
+        }
+        runtime.block_on(desk.announce(&seller))?;
     }
-    writer.stop()?;
-    Ok(median(&mut rates))
+    Ok(orders.chunks(ORDERS).map(<[Message]>::to_vec).collect())
 }
 
-/// A broker's market without its network.
-struct Desk {
-    thread: MarketThread,
-    handle: MarketHandle,
-    clock: Clock,
-    broker: BrokerId,
+/// Those who pay, with money.
+pub(crate) fn renters(desk: &Desk, runtime: &Runtime) -> Outcome<Vec<SigningKey>> {
+    let renters: Vec<SigningKey> = (0..RENTERS)
+        .map(|number| market::key(b'r', number))
+        .collect();
+    for renter in &renters {
+        runtime.block_on(desk.deposit(renter))?;
+    }
+    Ok(renters)
 }
 
-impl Desk {
-    fn open(folder: &Path, runtime: &Runtime) -> Outcome<Self> {
-        fs::create_dir(folder)?;
-        let key = market::key(b'k', 1);
-        let broker = BrokerId::from(market::public(&key));
-        let (store, recovered) = Store::create(folder, broker)?;
-        let clock = Clock::system();
-        let settings = MarketSettings {
-            accept_within: ACCEPT_WITHIN,
-            ..MarketSettings::default()
-        };
-        let setup = MarketSetup {
-            settings,
-            key,
-            limits: BookLimits::default(),
-            clock: clock.clone(),
-        };
-        let entered = runtime.enter();
-        let thread = MarketThread::start(store, recovered, setup)?;
-        drop(entered);
-        let handle = thread.handle();
+/// How fast the journal's own rows could be written at most.
+#[derive(Debug)]
+pub(crate) struct Bare {
+    /// By clients that only ask.
+    pub(crate) rate: f64,
+    /// By clients that verify a signature before each.
+    pub(crate) verified: f64,
+}
+
+impl Bare {
+    /// Writes `rows` again and again, alone and after the verification of the messages that they came of.
+    pub(crate) fn measure(
+        runtime: &Runtime,
+        folder: &Path,
+        rows: Vec<Vec<Recorded>>,
+        (messages, desk): (Vec<Message>, &Desk),
+    ) -> Outcome<Self> {
+        let (count, broker) = (messages.len(), desk.broker);
+        let writer = Writer::start(&folder.join("bare"), Work::Rows(rows.into()), broker)?;
+        let now: Timestamp = desk.clock.now();
+        let verify: Before = Arc::new(move |job| {
+            let message = messages.get(job);
+            message.is_some_and(|message| message.verified(broker.into(), now).is_ok())
+        });
+        let (mut alone, mut verified) = (Vec::new(), Vec::new());
+        for _ in 0..5 {
+            alone.push(runtime.block_on(writer.rate(count, IN_FLIGHT))?);
+            let verifying = writer.rate_after(count, IN_FLIGHT, Arc::clone(&verify));
+            verified.push(runtime.block_on(verifying)?);
+        }
+        writer.stop()?;
         Ok(Self {
-            thread,
-            handle,
-            clock,
-            broker,
+            rate: median(&mut alone),
+            verified: median(&mut verified),
         })
     }
 
-    /// Money for the renters, offers in the book, and `rounds` batches of signed orders for them.
-    fn prepare(&self, runtime: &Runtime, rounds: usize) -> Outcome<Vec<Vec<Signed<Order>>>> {
-        let renters: Vec<SigningKey> = (0..RENTERS)
-            .map(|number| market::key(b'r', number))
-            .collect();
-        for renter in &renters {
-            runtime.block_on(self.deposit(renter))?;
-        }
-        let sellers = market::sellers(rounds * ORDERS, self.broker, self.clock.now())?;
-        let mut payers = renters.iter().cycle();
-        let mut orders: Vec<Signed<Order>> = Vec::with_capacity(rounds * ORDERS);
-        for seller in sellers {
-            for offer in &seller.offers {
-                let renter = payers.next().ok_or("no renters")?;
-                let order = market::order(renter, offer.body(), self.broker, self.clock.now())?;
-                orders.push(order.signed().clone());
-            }
-            runtime.block_on(self.announce(seller))?;
-        }
-        Ok(orders
-            .chunks(ORDERS)
-            .map(<[Signed<Order>]>::to_vec)
-            .collect())
+    /// What that says of a rate of `ours`.
+    pub(crate) fn note(&self, ours: f64) -> String {
+        format!(
+            "the journal's rows alone: {:.0} a second (ratio {:.2}); with every signature verified, and nothing \
+             decided: {:.0} (ratio {:.2})",
+            self.rate,
+            ours / self.rate,
+            self.verified,
+            ours / self.verified,
+        )
+    }
+}
+
+/// The CPU time of some rounds, by thread.
+#[derive(Debug, Default)]
+pub(crate) struct Cpu {
+    market: u64,
+    workers: u64,
+    messages: usize,
+}
+
+impl Cpu {
+    /// Counts what `round` takes for so many messages.
+    pub(crate) fn of<T>(
+        &mut self,
+        messages: usize,
+        round: impl FnOnce() -> Outcome<T>,
+    ) -> Outcome<T> {
+        let before = (cpu_of("market")?, cpu_of(WORKERS)?);
+        let done = round()?;
+        self.market += cpu_of("market")?.saturating_sub(before.0);
+        self.workers += cpu_of(WORKERS)?.saturating_sub(before.1);
+        self.messages += messages;
+        Ok(done)
     }
 
-    async fn deposit(&self, renter: &SigningKey) -> Outcome<()> {
-        let mut id = [0; 16];
-        id.copy_from_slice(&renter.verifying_key().as_bytes()[..16]);
-        let deposit = Command::Deposit {
-            id: DepositId::from_bytes(id),
-            renter: market::renter_id(renter),
-            amount: DEPOSIT,
-            memo: Text::new("bench")?,
+    /// What that says of how many there can be.
+    pub(crate) fn note(&self) -> String {
+        let messages = u32::try_from(self.messages.max(1)).unwrap_or(u32::MAX);
+        let each = |nanoseconds: u64| {
+            let microseconds = u32::try_from(nanoseconds / 1000).unwrap_or(u32::MAX);
+            f64::from(microseconds) / f64::from(messages)
         };
-        self.handle.command(deposit).await?;
-        Ok(())
-    }
-
-    async fn announce(&self, seller: Seller) -> Outcome<()> {
-        let host = HostId::from(market::public(&seller.key));
-        self.handle
-            .announce(host, seller.offers, List::new(Vec::new())?)
-            .await?;
-        Ok(())
-    }
-
-    /// Acknowledged orders a second, with [`IN_FLIGHT`] at once.
-    fn rate(&self, runtime: &Runtime, orders: Vec<Signed<Order>>) -> Outcome<f64> {
-        let count = f64::from(u32::try_from(orders.len())?);
-        let (orders, next) = (Arc::new(orders), Arc::new(AtomicUsize::new(0)));
-        let began = clock::now();
-        runtime.block_on(async {
-            let mut tasks = tokio::task::JoinSet::new();
-            for _ in 0..IN_FLIGHT {
-                let buyer = Buyer {
-                    orders: Arc::clone(&orders),
-                    next: Arc::clone(&next),
-                    handle: self.handle.clone(),
-                    clock: self.clock.clone(),
-                    broker: self.broker.into(),
-                };
-                tasks.spawn(buyer.buy());
-            }
-            while let Some(finished) = tasks.join_next().await {
-                finished?.map_err(|problem| format!("an order failed: {problem}"))?;
-            }
-            Ok::<_, Box<dyn std::error::Error>>(())
-        })?;
-        Ok(count / began.elapsed().as_secs_f64())
-    }
-
-    async fn close(mut self) -> Outcome<()> {
-        self.handle.shutdown().await;
-        self.thread.stopped().await?;
-        Ok(())
-    }
-}
-
-/// One of those who send orders, each when its last one was answered.
-struct Buyer {
-    orders: Arc<Vec<Signed<Order>>>,
-    next: Arc<AtomicUsize>,
-    handle: MarketHandle,
-    clock: Clock,
-    broker: PublicKey,
-}
-
-impl Buyer {
-    async fn buy(self) -> Result<(), String> {
-        while let Some(order) = self.orders.get(self.next.fetch_add(1, Ordering::Relaxed)) {
-            // As the broker's shell does: on a worker, not on the market's thread.
-            let verified = order
-                .verify_fresh(self.broker, self.clock.now())
-                .map_err(|refusal| refusal.to_string())?;
-            match self
-                .handle
-                .command(Command::Order(Box::new(verified)))
-                .await
-            {
-                Ok(Answer::Lease(_)) => {}
-                Ok(Answer::Deposited(_) | Answer::DepositedBefore(_) | Answer::Noted) => {
-                    return Err("no lease".to_owned());
-                }
-                Err(rejection) => return Err(rejection.to_string()),
-            }
-        }
-        Ok(())
+        let (market, workers) = (each(self.market), each(self.workers));
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let cores = f64::from(u32::try_from(cores).unwrap_or(1));
+        let most = (cores / (market + workers)).min(1.0 / market) * 1_000_000.0;
+        format!(
+            "CPU time of one: {market:.1} µs on the market's thread, {workers:.1} µs on those that verify: \
+             {cores} cores do {most:.0} a second at most"
+        )
     }
 }

@@ -7,7 +7,7 @@ use std::io::Write as _;
 use serde::Serialize;
 
 use crate::rounds::{Medians, ROUNDS};
-use crate::{Outcome, book, memory, orders, search, start};
+use crate::{Outcome, book, memory, orders, orders_mixed, search, start};
 
 /// One figure beside another one from the same run.
 #[derive(Debug, Serialize)]
@@ -81,7 +81,7 @@ impl Row {
 /// A name that can be asked for, and what measures it.
 type Measure = (&'static str, fn() -> Outcome<Vec<Row>>);
 
-const MEASURES: [Measure; 11] = [
+const MEASURES: [Measure; 13] = [
     ("start", start::measure),
     ("search_client", search::measure_client),
     ("search_broker", search::measure_broker),
@@ -90,7 +90,9 @@ const MEASURES: [Measure; 11] = [
     ("search_why", book::measure_why),
     ("book_memory", book::measure_memory),
     ("book_update", book::measure_update),
+    ("match_bids", book::resting::measure),
     ("orders", orders::measure),
+    ("orders_mixed", orders_mixed::measure),
     ("version", memory::measure_version),
     ("memory", memory::measure_sizes),
 ];

@@ -14,6 +14,7 @@ use protocol::message::{Announcement, BrokerReply, BrokerRequest, Search, decode
 use protocol::net::{
     Identity, Multiaddr, Node, NodeConfig, NodeEvents, parse_address, peer_of_address,
 };
+use protocol::terms::{ContractKind, Need};
 use protocol::units::{Bytes, Timestamp};
 use tokio::runtime::Runtime;
 
@@ -60,7 +61,8 @@ pub(crate) fn measure_broker() -> Outcome<Vec<Row>> {
     let search = BrokerRequest::Search(Search {
         filter: Filter::default(),
         sort: List::new(Vec::new())?,
-        disk: Bytes(10_000_000_000),
+        need: Need::disk(Bytes(10_000_000_000)),
+        kind: ContractKind::OnDemand,
         limit: 20,
         job: None,
     });
