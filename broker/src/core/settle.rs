@@ -13,7 +13,7 @@ use protocol::bounded::Text;
 use protocol::ids::LeaseId;
 use protocol::message::Rejection;
 use protocol::terms::{ContractKind, Prices, Rates, fee_of};
-use protocol::units::{MicroUsd, PricePerHour, Timestamp};
+use protocol::units::{MicroUsd, Millis, PricePerHour, Timestamp};
 use protocol::usage::{Amounts, Term};
 
 /// What becomes of the hold.
@@ -138,23 +138,10 @@ impl Desk {
         } else {
             new.compute
         };
-        // What the host has still to sign of a run up to now is at the rate up to now.
-        let from = match lease.state {
-            State::Paused { .. } => meter.usage.running,
-            State::Clearing { .. }
-            | State::Offered { .. }
-            | State::Accepted { .. }
-            | State::Preparing { .. }
-            | State::Running
-            | State::Noticed { .. }
-            | State::Suspect { .. }
-            | State::Closing { .. }
-            | State::Closed { .. } => meter.at_most().running,
-        };
         let rates = lease
             .contract
             .rates
-            .changed(from, rate)
+            .changed(rate_from(lease, &meter), rate)
             .map_err(|error| Rejection::TooMany(Text::cut(&error.to_string())))?;
         let bought = match (&lease.term, &new.term) {
             (None, Some(term)) => term.prepaid,
@@ -171,21 +158,11 @@ impl Desk {
             .budget
             .saturating_sub(charged)
             .saturating_sub(bought);
-        let hold = match lease.state {
-            State::Paused { .. } => Hold::Keep,
-            State::Clearing { .. }
-            | State::Offered { .. }
-            | State::Accepted { .. }
-            | State::Preparing { .. }
-            | State::Running
-            | State::Noticed { .. }
-            | State::Suspect { .. }
-            | State::Closing { .. }
-            | State::Closed { .. } => Hold::Becomes(
-                period
-                    .saturating_add(Self::unsigned(lease, &meter))
-                    .min(left),
-            ),
+        let hold = if matches!(lease.state, State::Paused { .. }) {
+            Hold::Keep
+        } else {
+            let unsigned = Self::unsigned(lease, &meter);
+            Hold::Becomes(period.saturating_add(unsigned).min(left))
         };
         let held = self.market.held(lease.id);
         let available = self.market.available(lease.contract.renter);
@@ -349,6 +326,15 @@ impl Desk {
             term,
             entries,
         }
+    }
+}
+
+/// From which running time on another rate holds. What the host has still to sign of a run is at the one before.
+fn rate_from(lease: &Lease, meter: &Meter) -> Millis {
+    if matches!(lease.state, State::Paused { .. }) {
+        meter.usage.running
+    } else {
+        meter.at_most().running
     }
 }
 

@@ -17,7 +17,7 @@ use protocol::lease::Phase;
 use protocol::message::{LeaseScope, Rejection, Search};
 use protocol::order::Order;
 use protocol::signed::{ANYONE, Envelope, Signed};
-use protocol::units::{Bytes, MicroUsd, Millis, Seconds};
+use protocol::units::{MicroUsd, Millis, Seconds};
 use std::path::Path;
 
 fn setup(clock: Clock) -> MarketSetup {

@@ -252,12 +252,16 @@ impl Play {
     ) -> Result<(), TestCaseError> {
         let victim = self.market.lease(victim).unwrap();
         prop_assert_eq!(victim.contract.kind, ContractKind::Interruptible);
-        let comes = then.iter().find_map(|event| match &event.fact {
-            Fact::Matched(matched) => Some(matched.bid),
-            Fact::Moved(moved) if matches!(moved.to, State::Clearing { .. }) => {
-                Some(self.market.lease(moved.lease).unwrap().contract.bid)
+        let comes = then.iter().find_map(|event| {
+            if let Fact::Matched(matched) = &event.fact {
+                return Some(matched.bid);
             }
-            _ => None,
+            if let Fact::Moved(moved) = &event.fact
+                && matches!(moved.to, State::Clearing { .. })
+            {
+                return Some(self.market.lease(moved.lease).unwrap().contract.bid);
+            }
+            None
         });
         let bid = comes.expect("somebody goes, and nobody comes");
         if *cause == PauseCause::Preempted {
