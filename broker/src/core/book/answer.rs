@@ -159,7 +159,7 @@ impl Book {
         let both = nearest.into_iter().chain(beside);
         let nearest = both.min_by_key(distance);
         found.nearest = nearest.map(|(listing, facts)| listing.found(facts, None));
-        found.eliminated = List::<Elimination, TERMS_MAX>::first(eliminated.into_iter());
+        found.eliminated = List::<Elimination, TERMS_MAX>::first(eliminated);
     }
 }
 
