@@ -243,7 +243,21 @@ impl Lines {
             Fact::Matched(matched) => matched.term,
             Fact::Changed(terms) => terms.term,
             Fact::Moved(moved) => moved.term,
-            _ => None,
+            Fact::Deposited { .. }
+            | Fact::Granted { .. }
+            | Fact::Metered(_)
+            | Fact::Held { .. }
+            | Fact::Warned { .. }
+            | Fact::Commanded(_)
+            | Fact::Rested(_)
+            | Fact::Lapsed { .. }
+            | Fact::Cleared { .. }
+            | Fact::RestRebid { .. }
+            | Fact::Paid { .. }
+            | Fact::Matured { .. }
+            | Fact::Suspended { .. }
+            | Fact::Heard(_)
+            | Fact::Away(_) => None,
         };
         let known = event.lease().and_then(|lease| self.terms.get(&lease));
         let before = known.copied().unwrap_or_default();
