@@ -65,17 +65,12 @@ fn images_that_cannot_run_are_refused_with_the_reason() {
 #[test]
 fn a_registry_that_is_down_is_said_before_anything_is_signed() {
     let market = market();
-    let said = market.renter.feira(&[
-        "rent",
-        "--image",
-        "127.0.0.1:9/feira-demo:1",
-        "--yes",
-        "--max-price",
-        "1",
-        "--budget",
-        "1",
-    ]);
-    let _ = said.code(8).says("127.0.0.1:9");
+    let nowhere = ["--image", "127.0.0.1:9/feira-demo:1"];
+    let _ = market
+        .renter
+        .rent("down", &nowhere)
+        .code(8)
+        .says("127.0.0.1:9");
     assert_eq!(
         market.renter.feira(&["ls", "--all", "--json"]).ok().json()["items"],
         serde_json::json!([])
@@ -90,50 +85,25 @@ fn prices_money_and_sizes_out_of_reach_are_refused() {
     refuses(&market, "feira-demo:1", &["--budget", "0"], 2, "budget");
     refuses(&market, "feira-demo:1", &["--budget=-1"], 2, "budget");
     let poor = market.stage.renter("poor", &[&market.broker.address]);
+    let _ = poor.rent("poor", &[]).code(6).says("available");
     let image = format!("{}/feira-demo:1", registry());
-    let said = poor.feira(&[
+    let gone = [
         "rent",
+        "o-7k3f7k3f",
         "--image",
         &image,
         "--yes",
-        "--max-price",
-        "1",
         "--budget",
         "1",
-    ]);
-    let _ = said.code(6).says("available");
-    let _ = poor
-        .feira(&[
-            "rent",
-            "o-7k3f7k3f",
-            "--image",
-            &image,
-            "--yes",
-            "--budget",
-            "1",
-        ])
-        .code(7);
+    ];
+    let _ = poor.feira(&gone).code(7);
 }
 
 #[test]
 fn an_image_without_a_shell_says_so() {
     let market = market();
     let image = format!("{}/feira-noshell:1", registry());
-    let _ = market
-        .renter
-        .feira(&[
-            "rent",
-            "--name",
-            "bare",
-            "--image",
-            &image,
-            "--yes",
-            "--max-price",
-            "1",
-            "--budget",
-            "1",
-        ])
-        .ok();
+    let _ = market.renter.rent("bare", &["--image", &image]).ok();
     let _ = market
         .renter
         .feira(&["shell", "bare"])

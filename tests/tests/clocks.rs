@@ -39,9 +39,10 @@ fn a_host_whose_clock_is_off_is_told_so_and_is_not_on_the_market() {
     let mut market = Market::on(Stage::new(), &[]);
     for (ahead, words) in OFF {
         market.host.kill();
+        // What it said before, by the right clock, goes with its connection.
+        market.renter.wait_for_offers(0);
         market.host.clock_ahead_s = ahead;
         market.host.start();
-        market.renter.wait_for_offers(0);
         let told = format!("this machine's clock is {words} of");
         let told = told.replace("behind of", "behind");
         wait_for("the host to be told", SOON, || {

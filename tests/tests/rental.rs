@@ -157,19 +157,7 @@ fn a_program_that_ends_stops_the_meter_and_keeps_its_log() {
     let market = Market::on(Stage::new(), &[]);
     let (broker, renter) = (&market.broker, &market.renter);
     let image = format!("{}/feira-exit3:1", registry());
-    let said = renter.feira(&[
-        "rent",
-        "--name",
-        "done",
-        "--image",
-        &image,
-        "--yes",
-        "--max-price",
-        "1",
-        "--budget",
-        "1",
-    ]);
-    let _ = said.says("done");
+    let _ = renter.rent("done", &["--image", &image]).says("done");
     let lease = renter.wait_for_phase("done", "stopped", SOON);
     assert!(
         lease.to_string().contains('3'),
