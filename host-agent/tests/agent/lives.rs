@@ -84,6 +84,7 @@ async fn a_lease_from_its_match_to_its_end() {
     agent.shutdown().await.unwrap();
 }
 
+// peers 3.2 #41: what a host says is acknowledged, and said again until it is.
 #[tokio::test]
 async fn what_is_not_noted_is_said_again() {
     let (broker, host, _agent, goal) = matched().await;
