@@ -22,7 +22,7 @@ use protocol::message::{
     self, Announcement, BrokerInfo, BrokerReply, BrokerRequest, LeaseScope, Rejection, WATCH_MAX,
 };
 use protocol::net::Multiaddr;
-use protocol::order::Order;
+use protocol::order::{Order, Target};
 use protocol::signed::{ANYONE, Signed, Statement, Verified};
 use protocol::units::{BasisPoints, Seconds};
 use std::sync::Arc;
@@ -158,10 +158,14 @@ impl Api {
     async fn order(&self, order: Verified<Order>) -> Reply {
         let id = order.body().id;
         let renter = RenterId::from(order.signer());
+        let offer = match &order.body().target {
+            Target::Offer { offer, .. } => Some(tracing::field::display(*offer)),
+            Target::Any(_) => None,
+        };
         let outcome = self.command(Command::Order(Box::new(order))).await;
         if let Err(rejection) = &outcome {
             let reason = refusals::label(rejection);
-            tracing::info!(order = %id, renter = %renter.short(), reason, "order refused: {rejection}");
+            tracing::info!(order = %id, offer, renter = %renter.short(), reason, "order refused: {rejection}");
         }
         outcome
     }

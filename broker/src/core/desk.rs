@@ -423,6 +423,7 @@ impl Desk {
         };
         let (journalled, starts) = (lease.meter, lease.state.is_starting());
         let live = self.soft.live_or_new(id, now, journalled);
+        let was_due = live.look <= now;
         // The progress of one start says nothing about the next.
         live.progress = live.progress.take().filter(|_| starts);
         if from == MeterFrom::Journal {
@@ -432,6 +433,10 @@ impl Desk {
         if let Some(lease) = self.market.lease(id) {
             let look = self.next_look(now, lease, filled);
             self.soft.look_at(id, look);
+        }
+        // What was to be seen then is not passed over because something else came first.
+        if was_due {
+            self.note_bids(now, id);
         }
     }
 }

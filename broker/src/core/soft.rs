@@ -47,7 +47,7 @@ pub(super) struct Live {
     pub(super) progress: Option<Progress>,
     /// What its host said of the container last, and in which run.
     pub(super) container: Option<(u32, ContainerState)>,
-    look: Timestamp,
+    pub(super) look: Timestamp,
 }
 
 impl Soft {

@@ -180,3 +180,33 @@ fn a_command_is_remembered_although_the_journal_is_ahead() {
     world.handle(stop).unwrap();
     assert_eq!(world.phase(lease), Phase::Running);
 }
+
+#[test]
+fn a_report_at_the_end_of_the_first_ten_minutes_does_not_let_the_higher_bid_wait_on() {
+    let mut world = World::with_a_fee_of_ten_percent();
+    world.offer(0, Ask::gpus(1, 400_000, Some(100_000)));
+    let mut bid = |renter: u8, bid: u64| {
+        world.deposit(renter, 1_000_000);
+        let deal = world.interruptible(bid);
+        let order = world.deal(0, deal, 1);
+        let lease = world.place(renter, order).unwrap();
+        world.follow();
+        // Nothing else comes due with the end of the ten minutes.
+        world.wait(7);
+        lease
+    };
+    let (low, high) = (bid(1, 150_000), bid(2, 300_000));
+    world.pass(580);
+    assert_eq!(
+        (world.phase(low), world.phase(high)),
+        (Phase::Running, Phase::Resting)
+    );
+    world.wait(8);
+    world.report(low, ContainerState::Running, 602_000).unwrap();
+    world.tick();
+    assert!(
+        matches!(world.phase(low), Phase::Noticed(PauseCause::Outbid, _)),
+        "{:?}",
+        world.phase(low)
+    );
+}
