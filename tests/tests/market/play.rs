@@ -123,6 +123,8 @@ pub(crate) fn ended(play: &Play, renter: &Renter, lease: &str) -> (i64, String) 
     let receipt = renter.feira(&["receipt", lease, "--save", &file, "--json"]);
     let receipt = receipt.ok().json();
     assert_eq!(receipt["final"], true, "{receipt}");
+    // peers 3.2 #36: why it ended is on the bill.
+    assert_eq!(receipt["ended_because"], "you ended it");
     let total = micro_usd(&receipt["total_usd"]);
     assert_eq!(
         micro_usd(&view["charged_usd"]),
