@@ -354,13 +354,18 @@ fn nearer(is_first: bool, known: Misfit, other: Misfit) -> Misfit {
             }
         }
         (_, Rejection::BidTooLow { .. }) => other,
+        (Rejection::OwnMachine, _) => nothing_matches(other),
         (_, _) => known,
     }
 }
 
-/// Whoever asks for any offer is told of none what only concerns that one.
+/// Whoever asks for any offer is told of none what only concerns that one; but that the only one is its own.
 fn nothing_matches(misfit: Misfit) -> Misfit {
-    if matches!(misfit.rejection, Rejection::BidTooLow { .. }) {
+    let is_told = matches!(
+        misfit.rejection,
+        Rejection::BidTooLow { .. } | Rejection::OwnMachine
+    );
+    if is_told {
         return misfit;
     }
     Misfit {

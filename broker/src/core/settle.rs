@@ -8,6 +8,7 @@ use crate::core::event::{Event, Fact, Move, Reading, Terms};
 use crate::core::lease::{Lease, State};
 use crate::core::ledger::{Account, Entry, Transfer};
 use crate::core::meter::Meter;
+use crate::core::order::bad_value;
 use crate::core::term::{earning, term_moves};
 use protocol::bounded::Text;
 use protocol::ids::LeaseId;
@@ -172,7 +173,10 @@ impl Desk {
         };
         let due = charged.saturating_sub(lease.charged.total());
         let needed = wanted.saturating_add(bought).saturating_add(due);
-        if needed > available || left < MicroUsd::ZERO {
+        if left < MicroUsd::ZERO {
+            return Err(bad_value("budget", "the term alone costs more than is left"));
+        }
+        if needed > available {
             return Err(Rejection::NotEnoughMoney { available, needed });
         }
         let term = earning(lease, &meter).or(new.term);

@@ -5,7 +5,7 @@ use crate::core::ledger::Account;
 use protocol::ids::LeaseId;
 use protocol::lease::{PauseCause, Phase};
 use protocol::message::Rejection;
-use protocol::order::LeaseAction;
+use protocol::order::{LeaseAction, Order};
 use protocol::terms::{ContractKind, Deal};
 use protocol::units::{BasisPoints, MicroUsd, PricePerHour};
 
@@ -218,4 +218,21 @@ fn what_cannot_become_another_kind_says_why() {
     let deal = world.interruptible(200_000);
     let refused = world.act(lease, LeaseAction::Convert(deal)).unwrap_err();
     assert!(matches!(refused, Rejection::WrongPhase(_)), "{refused}");
+}
+
+#[test]
+fn a_lease_does_not_become_a_term_that_costs_more_than_its_budget() {
+    let mut world = world();
+    let order = Order {
+        budget: MicroUsd(5_000_000),
+        ..world.deal(0, Deal::OnDemand, 1)
+    };
+    let lease = world.running(1, order);
+    let before = world.view(lease);
+    let refused = world.act(lease, LeaseAction::Convert(MONTH)).unwrap_err();
+    let Rejection::BadValue { field, .. } = refused else {
+        panic!("{refused}")
+    };
+    assert_eq!(field.as_str(), "budget");
+    assert_eq!(world.view(lease), before);
 }

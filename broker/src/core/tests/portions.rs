@@ -3,6 +3,7 @@
 use super::world::{Ask, START, World, host_key, renter_id};
 use crate::core::command::Command;
 use protocol::bounded::List;
+use protocol::filter::Filter;
 use protocol::ids::LeaseId;
 use protocol::lease::{EndCause, Phase};
 use protocol::message::{FoundOffer, Rejection, Search};
@@ -204,10 +205,16 @@ fn nobody_rents_its_own_machine() {
         world.bid(500_000),
         world.interruptible(200_000),
     ] {
-        let order = world.deal(0, deal, 1);
-        let order = world.sign(order, &own);
-        let placed = world.handle(Command::Order(Box::new(order)));
-        assert_eq!(placed.map(drop), Err(Rejection::OwnMachine));
+        let named = world.deal(0, deal, 1);
+        let any = Order {
+            target: Target::Any(Filter::default()),
+            ..world.deal(0, deal, 1)
+        };
+        for order in [named, any] {
+            let order = world.sign(order, &own);
+            let placed = world.handle(Command::Order(Box::new(order)));
+            assert_eq!(placed.map(drop), Err(Rejection::OwnMachine));
+        }
     }
 }
 
