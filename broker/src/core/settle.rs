@@ -174,7 +174,10 @@ impl Desk {
         let due = charged.saturating_sub(lease.charged.total());
         let needed = wanted.saturating_add(bought).saturating_add(due);
         if left < MicroUsd::ZERO {
-            return Err(bad_value("budget", "the term alone costs more than is left"));
+            return Err(bad_value(
+                "budget",
+                "the term alone costs more than is left",
+            ));
         }
         if needed > available {
             return Err(Rejection::NotEnoughMoney { available, needed });
