@@ -14,3 +14,4 @@ pub mod programs;
 pub mod proxy;
 pub mod renter;
 pub mod stage;
+pub mod world;

@@ -114,7 +114,19 @@ fn fact_lines(
                 Vec::new()
             }
         },
-        _ => Vec::new(),
+        Fact::Deposited { .. }
+        | Fact::Granted { .. }
+        | Fact::Metered(_)
+        | Fact::Held { .. }
+        | Fact::Warned { .. }
+        | Fact::Commanded(_)
+        | Fact::Cleared { .. }
+        | Fact::RestRebid { .. }
+        | Fact::Changed(_)
+        | Fact::Matured { .. }
+        | Fact::Suspended { .. }
+        | Fact::Heard(_)
+        | Fact::Away(_) => Vec::new(),
     }
 }
 
@@ -166,9 +178,11 @@ fn money_lines(event: &Event, names: &Names, base: &Line) -> Vec<Line> {
     if is_refund || event.lease().is_none() {
         return Vec::new();
     }
-    let renter = event.entries.iter().find_map(|entry| match entry.account {
-        Account::RenterAvailable(renter) => names.renters.get(&renter).cloned(),
-        _ => None,
+    let renter = event.entries.iter().find_map(|entry| {
+        let Account::RenterAvailable(renter) = entry.account else {
+            return None;
+        };
+        names.renters.get(&renter).cloned()
     });
     let line = |event: &'static str, amount: i64| Line {
         event,

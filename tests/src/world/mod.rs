@@ -1,0 +1,531 @@
+//! A seeded world: brokers, hosts and renters that run the programs' own pure cores, under a virtual clock, with
+//! a network that loses, repeats and delays, disks that forget what was not synced, clocks that jump, and
+//! parties that cheat.
+//!
+//! ```text
+//! seed ─▶ Nature: which faults there are, and how often; which parties cheat
+//!   queue of (time, what happens) ─▶ Broker (Desk, journal) ⇄ letters ⇄ Host (Leases, engine)
+//!                                         ▲                       │
+//!                                         └─ letters ─ Renter     ▼
+//!                                    Checks after every event    Truth: what really ran
+//! ```
+//!
+//! The same seed gives the same events. Nothing here decides what the market should do: `checks` says what must
+//! never be seen, whatever happens.
+
+mod broker;
+mod checks;
+mod host;
+mod letters;
+mod nature;
+mod renter;
+
+use broker::{Broker, Input};
+use checks::Checks;
+use host::Host;
+use letters::{Goals, Letter};
+use nature::Nature;
+use protocol::ids::{Digest, LeaseId};
+use protocol::units::{Millis, Timestamp};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use renter::Renter;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+/// When every world begins, by a right clock.
+pub const START: u64 = 1_800_000_000_000;
+/// After the last fault everything has to be settled within this time.
+const CALM: Millis = Millis(4 * 3_600_000);
+
+/// How large a world is, and how long it lasts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Size {
+    /// Brokers.
+    pub brokers: usize,
+    /// Hosts; each lists with some of the brokers.
+    pub hosts: usize,
+    /// Renters; each has money with some of the brokers.
+    pub renters: usize,
+    /// Simulated hours with faults; four more without follow.
+    pub hours: u64,
+}
+
+/// What a world came to when nothing broke.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outcome {
+    /// Simulated time.
+    pub simulated: Millis,
+    /// Events on the brokers' journals.
+    pub events: u64,
+    /// Leases that ran.
+    pub leases: u64,
+    /// What went wrong on purpose, by kind.
+    pub faults: BTreeMap<&'static str, u64>,
+    /// BLAKE3 over all events of all journals, in the order in which they happened.
+    pub log: Digest,
+}
+
+/// What must never be seen was seen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Violation {
+    /// Of which world.
+    pub seed: u64,
+    /// When, in milliseconds from its beginning.
+    pub at: u64,
+    /// What.
+    pub what: String,
+}
+
+impl std::fmt::Display for Violation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { seed, at, what } = self;
+        write!(f, "seed={seed} at {} s: {what}", at / 1000)
+    }
+}
+
+/// One thing that happens.
+#[derive(Debug, Clone)]
+enum Happening {
+    /// A letter arrives at a broker.
+    ToBroker(usize, Rc<Letter>),
+    /// A goal arrives at a host.
+    ToHost(usize, usize, Rc<Goals>),
+    /// A host looks around: its engine, its reports, its offers.
+    HostLooks(usize),
+    /// A host's engine is done with what it does for a lease.
+    EngineDone(usize, LeaseId),
+    /// A renter thinks of something.
+    RenterActs(usize),
+    /// A broker says its goals again.
+    GoalsAgain(usize),
+    /// A broker dies; what was not synced is lost.
+    BrokerDies(usize),
+    /// It is back.
+    BrokerBack(usize),
+    /// A host's agent dies; its engine goes on.
+    HostDies(usize),
+    /// It is back; after a reboot its containers are not.
+    HostBack(usize, bool),
+    /// A host is cut off until then.
+    Cut(usize, u64),
+    /// A broker's clock jumps by so many milliseconds.
+    ClockJumps(usize, i64),
+    /// A container ends by itself.
+    ContainerEnds(usize),
+    /// A host ends all its leases and leaves.
+    HostQuits(usize),
+}
+
+/// A world.
+pub struct World {
+    seed: u64,
+    now: u64,
+    tie: u64,
+    random: StdRng,
+    nature: Nature,
+    queue: BTreeMap<(u64, u64), Happening>,
+    brokers: Vec<Broker>,
+    hosts: Vec<Host>,
+    renters: Vec<Renter>,
+    checks: Checks,
+    faults: BTreeMap<&'static str, u64>,
+    log: Vec<u8>,
+    log_digest: Digest,
+}
+
+/// Lets the world of `seed` happen.
+///
+/// # Errors
+/// The first thing that must never be seen and was.
+pub fn run(seed: u64, size: Size) -> Result<Outcome, Violation> {
+    let mut world = World::new(seed, size);
+    let end = size.hours * 3_600_000;
+    world.until(end)?;
+    world.calm_down();
+    world.until(end + CALM.0)?;
+    world.conclude()
+}
+
+impl std::fmt::Debug for World {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("World")
+            .field("seed", &self.seed)
+            .field("now", &self.now)
+            .finish_non_exhaustive()
+    }
+}
+
+impl World {
+    fn new(seed: u64, size: Size) -> Self {
+        let mut random = StdRng::seed_from_u64(seed);
+        let nature = Nature::draw(&mut random);
+        let brokers: Vec<Broker> = (0..size.brokers).map(Broker::new).collect();
+        let ids: Vec<_> = brokers.iter().map(|broker| broker.id).collect();
+        let hosts = (0..size.hosts)
+            .map(|index| Host::new(index, &ids, &nature, &mut random))
+            .collect();
+        let renters = (0..size.renters)
+            .map(|index| Renter::new(index, size.brokers, &nature, &mut random))
+            .collect();
+        let mut world = Self {
+            seed,
+            now: 0,
+            tie: 0,
+            random,
+            nature,
+            queue: BTreeMap::new(),
+            brokers,
+            hosts,
+            renters,
+            checks: Checks::default(),
+            faults: BTreeMap::new(),
+            log: Vec::new(),
+            log_digest: Digest::of(b""),
+        };
+        world.plan(size);
+        world
+    }
+
+    /// What happens by itself from the beginning on.
+    fn plan(&mut self, size: Size) {
+        for host in 0..size.hosts {
+            let at = self.random.random_range(0..30_000);
+            self.at(at, Happening::HostLooks(host));
+        }
+        for renter in 0..size.renters {
+            let at = self.random.random_range(1_000..600_000);
+            self.at(at, Happening::RenterActs(renter));
+        }
+        for broker in 0..size.brokers {
+            self.at(600_000, Happening::GoalsAgain(broker));
+        }
+        let end = size.hours * 3_600_000;
+        for (at, fault) in self.nature.clone().faults(size, end, &mut self.random) {
+            self.at(at, fault);
+        }
+    }
+
+    fn at(&mut self, at: u64, what: Happening) {
+        self.tie += 1;
+        // Of two things at one moment, which is first is drawn.
+        let tie = (u64::from(self.random.random::<u16>()) << 48) | self.tie;
+        self.queue.insert((at.max(self.now), tie), what);
+    }
+
+    fn fault(&mut self, kind: &'static str) {
+        *self.faults.entry(kind).or_default() += 1;
+    }
+
+    fn until(&mut self, end: u64) -> Result<(), Violation> {
+        loop {
+            let next = self.queue.first_key_value().map(|((at, _), _)| *at);
+            let by = next.unwrap_or(end).min(end);
+            if let Some((moment, broker)) = self.next_moment().filter(|(at, _)| *at <= by) {
+                self.now = self.now.max(moment);
+                self.input(broker, Input::Tick)?;
+                continue;
+            }
+            if next.is_none_or(|at| at > end) {
+                self.now = end;
+                return Ok(());
+            }
+            if let Some(((at, _), what)) = self.queue.pop_first() {
+                self.now = at;
+                self.happen(what)?;
+            }
+        }
+    }
+
+    /// The first moment that a broker's desk waits for, in the world's time.
+    fn next_moment(&self) -> Option<(u64, usize)> {
+        let moments = self
+            .brokers
+            .iter()
+            .enumerate()
+            .filter_map(|(index, broker)| {
+                let moment = broker.next_moment()?;
+                // A desk that wants to look at once is looked at in a second.
+                Some((moment.max(broker.ticked + 1000).max(self.now), index))
+            });
+        moments.min()
+    }
+
+    fn happen(&mut self, what: Happening) -> Result<(), Violation> {
+        match what {
+            Happening::ToBroker(broker, letter) => self.deliver(broker, &letter),
+            Happening::ToHost(host, broker, goals) => {
+                self.goal_arrives(host, broker, &goals);
+                Ok(())
+            }
+            Happening::HostLooks(host) => self.host_looks(host),
+            Happening::EngineDone(host, lease) => self.engine_done(host, lease),
+            Happening::RenterActs(renter) => {
+                self.renter_acts(renter);
+                Ok(())
+            }
+            Happening::GoalsAgain(broker) => {
+                self.say_goals(broker, None);
+                self.at(self.now + 600_000, Happening::GoalsAgain(broker));
+                Ok(())
+            }
+            Happening::BrokerDies(_)
+            | Happening::BrokerBack(_)
+            | Happening::HostDies(_)
+            | Happening::HostBack(..)
+            | Happening::Cut(..)
+            | Happening::ClockJumps(..)
+            | Happening::ContainerEnds(_)
+            | Happening::HostQuits(_) => self.go_wrong(what),
+        }
+    }
+
+    fn go_wrong(&mut self, what: Happening) -> Result<(), Violation> {
+        match what {
+            Happening::BrokerDies(broker) => {
+                self.fault("broker killed");
+                self.brokers[broker].die();
+                let back = self.now + self.random.random_range(1_000..120_000);
+                self.at(back, Happening::BrokerBack(broker));
+            }
+            Happening::BrokerBack(broker) => {
+                let from_snapshot = self.random.random_bool(0.5);
+                let now = self.now;
+                let back = self.brokers[broker].come_back(now, from_snapshot);
+                back.map_err(|what| self.broken(what))?;
+                self.say_goals(broker, None);
+            }
+            Happening::HostDies(host) => {
+                self.fault("agent killed");
+                self.hosts[host].die(self.now);
+                let is_reboot = self.random.random_bool(0.3);
+                let back = self.now + self.random.random_range(1_000..200_000);
+                self.at(back, Happening::HostBack(host, is_reboot));
+            }
+            Happening::HostBack(host, is_reboot) => {
+                self.hosts[host].come_back(self.now, is_reboot);
+                self.at(self.now, Happening::HostLooks(host));
+            }
+            Happening::Cut(host, until) => {
+                self.fault("host cut off");
+                self.hosts[host].cut_until = until;
+                self.hosts[host].was_unheard = true;
+            }
+            Happening::ClockJumps(broker, by) => {
+                self.fault("broker's clock jumps");
+                self.brokers[broker].jump(by);
+            }
+            Happening::ContainerEnds(host) => {
+                if self.hosts[host].end_some_container(self.now, &mut self.random) {
+                    self.fault("container ends");
+                }
+            }
+            Happening::HostQuits(host) => {
+                self.fault("host quits");
+                self.hosts[host].quit(self.now);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Sends a letter: it may be lost, come twice, or take long.
+    fn send(&mut self, broker: usize, host: Option<usize>, letter: Letter) {
+        let letter = Rc::new(letter);
+        let is_cut = host.is_some_and(|host| self.now < self.hosts[host].cut_until);
+        if is_cut {
+            return;
+        }
+        for at in self.nature.arrivals(self.now, &mut self.random) {
+            self.at(at, Happening::ToBroker(broker, Rc::clone(&letter)));
+        }
+    }
+
+    fn deliver(&mut self, broker: usize, letter: &Letter) -> Result<(), Violation> {
+        if !self.brokers[broker].is_up() || !self.brokers[broker].takes(letter, self.now) {
+            return Ok(());
+        }
+        self.input(broker, Input::Letter(letter))
+    }
+
+    /// Gives a broker's desk something to do, looks at all that comes of it, and tells who has to know.
+    fn input(&mut self, broker: usize, input: Input<'_>) -> Result<(), Violation> {
+        let dies = self.nature.dies_here(&mut self.random);
+        let given = self.brokers[broker].give(self.now, input, dies);
+        let events = given.map_err(|what| self.broken(what))?;
+        for event in &events {
+            self.brokers[broker].disk.apply(event.clone());
+            let seen = self
+                .checks
+                .event(&self.brokers[broker], event, &self.hosts, self.now);
+            seen.map_err(|what| self.broken(what))?;
+            self.note(event);
+        }
+        if dies.is_some() {
+            self.fault("broker killed between two writes");
+            let back = self.now + self.random.random_range(1_000..60_000);
+            self.at(back, Happening::BrokerBack(broker));
+            return Ok(());
+        }
+        let changed: BTreeSet<_> = self.brokers[broker].hosts_with_news();
+        for host in 0..self.hosts.len() {
+            if changed.contains(&self.hosts[host].id) {
+                self.say_goals(broker, Some(host));
+            }
+        }
+        Ok(())
+    }
+
+    fn note(&mut self, event: &::broker::core::event::Event) {
+        let bytes = protocol::codec::encode(event).unwrap_or_default();
+        self.log.clear();
+        self.log.extend_from_slice(self.log_digest.as_bytes());
+        self.log.extend_from_slice(&bytes);
+        self.log_digest = Digest::of(&self.log);
+    }
+
+    /// A broker tells its hosts, or one of them, what they should be doing.
+    fn say_goals(&mut self, broker: usize, only: Option<usize>) {
+        for host in 0..self.hosts.len() {
+            let is_meant = only.is_none_or(|only| only == host);
+            let is_cut = self.now < self.hosts[host].cut_until;
+            if !is_meant || !self.hosts[host].lists_with(broker) || is_cut {
+                continue;
+            }
+            let Some(goal) = self.brokers[broker].goal(self.hosts[host].id) else {
+                continue;
+            };
+            let goals = Rc::new(Goals { goal });
+            for at in self.nature.arrivals(self.now, &mut self.random) {
+                self.at(at, Happening::ToHost(host, broker, Rc::clone(&goals)));
+            }
+        }
+    }
+
+    fn goal_arrives(&mut self, host: usize, broker: usize, goals: &Goals) {
+        let id = self.brokers[broker].id;
+        let replies = self.hosts[host].follow(id, &goals.goal, self.now);
+        for letter in replies {
+            self.send(broker, Some(host), letter);
+        }
+        self.begin_work(host);
+    }
+
+    fn begin_work(&mut self, host: usize) {
+        for lease in self.hosts[host].begin_work(self.now) {
+            let done = self.now + self.random.random_range(200..20_000);
+            self.at(done, Happening::EngineDone(host, lease));
+        }
+    }
+
+    fn engine_done(&mut self, host: usize, lease: LeaseId) -> Result<(), Violation> {
+        let done = self.hosts[host].finish_work(lease, self.now, &mut self.random);
+        done.map_err(|what| self.broken(what))?;
+        self.begin_work(host);
+        self.report(host, Some(lease))
+    }
+
+    /// A host sends its reports and its offers, and looks again in some time.
+    fn host_looks(&mut self, host: usize) -> Result<(), Violation> {
+        let again = self.now + self.random.random_range(120_000..150_000);
+        self.at(again, Happening::HostLooks(host));
+        self.hosts[host].look(self.now, &mut self.random);
+        self.begin_work(host);
+        for broker in 0..self.brokers.len() {
+            let id = self.brokers[broker].id;
+            if let Some(letter) = self.hosts[host].announcement(broker, id, self.now) {
+                self.send(broker, Some(host), letter);
+            }
+        }
+        self.report(host, None)
+    }
+
+    fn report(&mut self, host: usize, only: Option<LeaseId>) -> Result<(), Violation> {
+        for (broker, letter) in self.hosts[host].reports(only, self.now) {
+            let index = self.brokers.iter().position(|known| known.id == broker);
+            if let Some(index) = index {
+                self.send(index, Some(host), letter);
+            }
+        }
+        Ok(())
+    }
+
+    fn renter_acts(&mut self, renter: usize) {
+        let Self {
+            renters,
+            brokers,
+            random,
+            now,
+            ..
+        } = self;
+        let letters = renters[renter].act(brokers, *now, random);
+        let again = self.now + self.random.random_range(60_000..5_400_000);
+        self.at(again, Happening::RenterActs(renter));
+        for (broker, letter) in letters {
+            self.send(broker, None, letter);
+        }
+    }
+
+    /// No more faults: the network is whole, everybody is up and honest about ending, and all renters go home.
+    fn calm_down(&mut self) {
+        self.nature.calm_down();
+        for host in &mut self.hosts {
+            host.cut_until = 0;
+        }
+        self.queue.retain(|_, what| {
+            !matches!(
+                what,
+                Happening::BrokerDies(_)
+                    | Happening::HostDies(_)
+                    | Happening::Cut(..)
+                    | Happening::ClockJumps(..)
+                    | Happening::ContainerEnds(_)
+                    | Happening::HostQuits(_)
+                    | Happening::RenterActs(_)
+            )
+        });
+        let hour = 3_600_000;
+        for round in 0..6 {
+            for index in 0..self.renters.len() {
+                let at = self.now + round * hour / 3 + 120_000;
+                let letters = self.renters[index].go_home(at);
+                for (broker, letter) in letters {
+                    self.at(at, Happening::ToBroker(broker, Rc::new(letter)));
+                }
+            }
+        }
+    }
+
+    fn conclude(mut self) -> Result<Outcome, Violation> {
+        for broker in &self.brokers {
+            let end = self.checks.end(broker);
+            end.map_err(|what| Violation {
+                seed: self.seed,
+                at: self.now,
+                what,
+            })?;
+        }
+        let events = self.brokers.iter().map(Broker::events).sum();
+        let leases = self.brokers.iter().map(Broker::leases_that_ran).sum();
+        Ok(Outcome {
+            simulated: Millis(self.now),
+            events,
+            leases,
+            faults: std::mem::take(&mut self.faults),
+            log: self.log_digest,
+        })
+    }
+
+    fn broken(&self, what: String) -> Violation {
+        Violation {
+            seed: self.seed,
+            at: self.now,
+            what,
+        }
+    }
+}
+
+/// A right clock at a moment of the world.
+pub(crate) const fn clock(now: u64) -> Timestamp {
+    Timestamp(START + now)
+}
