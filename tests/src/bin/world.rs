@@ -2,6 +2,13 @@
 //!
 //! Ends with 1 at the first thing that must never be seen, and names its seed.
 
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    clippy::disallowed_methods,
+    reason = "it prints how fast worlds go by"
+)]
+
 use feira_tests::world::{Size, Violation, run};
 use std::collections::BTreeMap;
 use std::ops::Range;

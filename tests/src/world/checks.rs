@@ -78,22 +78,20 @@ impl Checks {
 
     /// L5 and S2: one effect for each id.
     fn once(&mut self, broker: usize, event: &Event) -> Result<(), String> {
-        let is_first = match &event.fact {
-            Fact::Deposited { id, .. } => self.deposits.insert((broker, *id)),
+        let mut is_first = true;
+        if let Fact::Deposited { id, .. } = &event.fact {
+            is_first = self.deposits.insert((broker, *id));
+        }
+        if let Fact::Rested(rest) = &event.fact {
             // A lease that waited for others to go may have to wait again, before it ever began.
-            Fact::Rested(rest) => {
-                self.made.insert((broker, rest.lease))
-                    || self.fees.remove(&(broker, rest.lease)) == Some(0)
-            }
-            Fact::Matched(matched) => {
-                let lease = matched.award.body().lease;
-                // An order that rested was made then, and becomes a lease once.
-                self.made.insert((broker, lease)) || !self.fees.contains_key(&(broker, lease))
-            }
-            _ => true,
-        };
+            is_first = self.made.insert((broker, rest.lease))
+                || self.fees.remove(&(broker, rest.lease)) == Some(0);
+        }
         if let Fact::Matched(matched) = &event.fact {
-            self.fees.insert((broker, matched.award.body().lease), 0);
+            // An order that rested was made then, and becomes a lease once.
+            let key = (broker, matched.award.body().lease);
+            is_first = self.made.insert(key) || !self.fees.contains_key(&key);
+            self.fees.insert(key, 0);
         }
         if is_first {
             Ok(())
@@ -130,45 +128,45 @@ impl Checks {
         at: Timestamp,
     ) -> Result<(), String> {
         let key = (broker, lease.id);
-        match &moved.to {
-            State::Running => {
-                let known = self.running_since.get(&key);
-                if known.is_none_or(|(run, _)| *run != lease.run) {
-                    self.running_since.insert(key, (lease.run, at));
-                }
+        if matches!(moved.to, State::Running) {
+            let known = self.running_since.get(&key);
+            if known.is_none_or(|(run, _)| *run != lease.run) {
+                self.running_since.insert(key, (lease.run, at));
             }
-            State::Noticed { cause, .. } => {
-                if lease.contract.kind != ContractKind::Interruptible {
-                    return Err(format!(
-                        "R6: a lease that is firm was given notice: {}",
-                        lease.id
-                    ));
-                }
-                let ran = self
-                    .running_since
-                    .get(&key)
-                    .map(|(_, since)| at.since(*since));
-                let min_run = settings().min_run.millis();
-                if *cause == PauseCause::Outbid && ran.is_none_or(|ran| ran < min_run) {
-                    return Err(format!("R6: {} was outbid after {ran:?}", lease.id));
-                }
+        }
+        if let State::Noticed { cause, .. } = &moved.to {
+            if lease.contract.kind != ContractKind::Interruptible {
+                let id = lease.id;
+                return Err(format!("R6: a lease that is firm was given notice: {id}"));
             }
+            let since = self.running_since.get(&key).map(|(_, since)| *since);
+            let ran = since.map(|since| at.since(since));
+            let min_run = settings().min_run.millis();
+            if *cause == PauseCause::Outbid && ran.is_none_or(|ran| ran < min_run) {
+                return Err(format!("R6: {} was outbid after {ran:?}", lease.id));
+            }
+        }
+        let is_lost = matches!(
+            moved.to,
             State::Suspect { .. }
-            | State::Closed {
-                cause: EndCause::HostLost,
-            } if host.is_some_and(|host| !host.was_unheard) => {
-                return Err(format!(
-                    "S4: {} was lost on a host that was always heard",
-                    lease.id
-                ));
-            }
+                | State::Closed {
+                    cause: EndCause::HostLost
+                }
+        );
+        if is_lost && host.is_some_and(|host| !host.was_unheard) {
+            let id = lease.id;
+            return Err(format!("S4: {id} was lost on a host that was always heard"));
+        }
+        let is_exited = matches!(
+            moved.to,
             State::Paused {
                 cause: PauseCause::Exited(_),
                 ..
-            } if host.is_some_and(|host| !host.exited.contains(&lease.id) && !host.sells_twice) => {
-                return Err(format!("S4: {} ended, and its container did not", lease.id));
             }
-            _ => {}
+        );
+        let did_exit = |host: &Host| host.sells_twice || host.exited.contains(&lease.id);
+        if is_exited && host.is_some_and(|host| !did_exit(host)) {
+            return Err(format!("S4: {} ended, and its container did not", lease.id));
         }
         Ok(())
     }

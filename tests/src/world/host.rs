@@ -1,39 +1,30 @@
 //! A host of a world: the real rules of the agent, a journal, and an engine whose containers really run, or do not.
 
+mod goods;
+mod mind;
+mod saying;
+
 use super::clock;
 use super::letters::{Letter, Pen};
 use super::nature::Nature;
+use goods::{listing, machine};
 use host_agent::core::award::Standing;
-use host_agent::core::lease::LeaseRecord;
-use host_agent::core::leases::{Change, Decision, Leases, Note};
+use host_agent::core::leases::Note;
 use host_agent::core::meter::Moment;
-use host_agent::core::offer::{Listed, Listing, offers};
+use host_agent::core::offer::{Listed, offers};
 use host_agent::core::reconcile::{Containers, Observed, Outcome};
-use host_agent::core::report::{Stages, gone_without_record, grant};
+use host_agent::core::report::{gone_without_record, grant};
 use host_agent::core::traffic::Crossed;
 use host_agent::core::work::Work;
-use protocol::bounded::{List, Text};
+use mind::Mind;
 use protocol::ids::{BootId, BrokerId, HostId, LeaseId, PublicKey};
 use protocol::lease::{Detail, Goal, Problem, ProblemKind, Refusal, Stage};
-use protocol::machine::{ContainerNetwork, Gpu, Machine};
-use protocol::offer::{Chunks, ResourceName};
-use protocol::signed::ANYONE;
-use protocol::terms::{Limits, Prices, Sales};
-use protocol::units::{
-    BasisPoints, Bytes, Millis, PricePerGb, PricePerGbMonth, PricePerHour, Seconds,
-};
+use protocol::offer::ResourceName;
+use protocol::units::{Bytes, Millis};
 use rand::RngExt;
 use rand::rngs::StdRng;
 use rand::seq::IteratorRandom;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// One agent: its memory, and what is on its disk.
-#[derive(Debug)]
-struct Mind {
-    leases: Leases,
-    records: BTreeMap<LeaseId, LeaseRecord>,
-    epochs: BTreeMap<ResourceName, u64>,
-}
 
 /// A host.
 #[derive(Debug)]
@@ -333,63 +324,6 @@ impl Host {
         }
     }
 
-    /// What it says of its leases, or of one.
-    pub(crate) fn reports(&mut self, only: Option<LeaseId>, now: u64) -> Vec<(BrokerId, Letter)> {
-        let mut letters = Vec::new();
-        if !self.is_up || now < self.cut_until {
-            return letters;
-        }
-        let moment = self.moment(now);
-        for index in 0..self.minds.len() {
-            let leases = &self.minds[index].leases;
-            let said: Vec<LeaseId> = leases
-                .records()
-                .values()
-                .filter(|record| only.is_none_or(|only| only == record.lease))
-                .filter(|record| leases.is_reported(record))
-                .map(|record| record.lease)
-                .collect();
-            let (changes, reports) = leases.decide_reports(&said, &Stages::new(), moment);
-            let decision = Decision {
-                changes,
-                notes: Vec::new(),
-            };
-            self.minds[index].record(&decision);
-            for mut report in reports {
-                if self.lies {
-                    report.meters.running.0 *= 2;
-                }
-                let record = self.minds[index].leases.record(report.lease);
-                let Some(broker) = record.map(|record| record.broker) else {
-                    continue;
-                };
-                let report = self.pen.said(report, broker.into(), clock(now));
-                letters.push((broker, Letter::Report(report)));
-            }
-        }
-        letters
-    }
-
-    /// All that it offers at a broker.
-    pub(crate) fn announcement(
-        &mut self,
-        index: usize,
-        broker: BrokerId,
-        now: u64,
-    ) -> Option<Letter> {
-        if !self.is_up || !self.lists_with(index) || !self.mind_of.contains_key(&broker) {
-            return None;
-        }
-        let listed = if self.has_quit { &[][..] } else { &self.listed };
-        let mut offers = Vec::new();
-        for Listed { offer, .. } in listed {
-            let mut offer = offer.clone();
-            offer.sequence = clock(now).0;
-            offers.push(self.pen.said(offer, ANYONE, clock(now)));
-        }
-        Some(Letter::Announce(self.id, offers))
-    }
-
     /// Its agent dies; its containers run on.
     pub(crate) fn die(&mut self, _now: u64) {
         self.is_up = false;
@@ -432,104 +366,5 @@ impl Host {
         self.engine.clear();
         self.jobs.clear();
         self.has_quit = true;
-    }
-}
-
-impl Mind {
-    fn new(id: HostId) -> Self {
-        Self {
-            leases: Leases::recovered(id, [], []),
-            records: BTreeMap::new(),
-            epochs: BTreeMap::new(),
-        }
-    }
-
-    /// First the disk, then memory.
-    fn record(&mut self, decision: &Decision) {
-        for change in &decision.changes {
-            match change {
-                Change::Lease(record) => {
-                    for held in record.state.held() {
-                        self.epochs.insert(held.resource.clone(), held.epoch);
-                    }
-                    self.records.insert(record.lease, (**record).clone());
-                }
-                Change::Forgotten(lease) => {
-                    self.records.remove(lease);
-                }
-            }
-        }
-        self.leases.apply(decision);
-    }
-
-    fn recover(&mut self, id: HostId) {
-        let epochs = self.epochs.clone();
-        self.leases = Leases::recovered(id, epochs, self.records.values().cloned());
-    }
-}
-
-fn machine(index: usize, gpus: u16) -> Machine {
-    let gpu = |place: u16| Gpu {
-        model: Text::cut("NVIDIA GeForce RTX 4090"),
-        uuid: Text::cut(&format!("GPU-{index}-{place:02}")),
-        vram: Bytes(24 << 30),
-        driver: Text::cut("570.124.06"),
-        cuda: (12, 8),
-        compute_capability: (8, 9),
-        pcie_generation: 4,
-        pcie_width: 16,
-        power_limit_mw: 450_000,
-    };
-    Machine {
-        cpu_model: Text::cut("EPYC"),
-        architecture: Text::cut("x86_64"),
-        cpu_cores: 64,
-        has_avx: true,
-        ram: Bytes::from_gb(256),
-        disk_total: Bytes::from_gb(4000),
-        disk_free: Bytes::from_gb(4000),
-        disk_enforced: true,
-        system: Text::cut("Debian GNU/Linux 12"),
-        kernel: Text::cut("6.1.0"),
-        engine: Text::cut("20.10.24"),
-        runtime: Text::cut("runc 1.1.5"),
-        network: ContainerNetwork::Bridge,
-        gpus: List::first((0..gpus).map(gpu)),
-    }
-}
-
-fn listing(machine: &Machine, random: &mut StdRng) -> Listing {
-    let ask = random.random_range(200_000..600_000);
-    Listing {
-        resources: List::first(machine.gpus.iter().map(|gpu| gpu.uuid.clone())),
-        chunks: if random.random_bool(0.5) {
-            Chunks::Any
-        } else {
-            Chunks::PowersOfTwo
-        },
-        gpus_min: 1,
-        prices: Prices {
-            compute: PricePerHour(ask),
-            storage: PricePerGbMonth(100_000),
-            upload: PricePerGb(10_000),
-            download: PricePerGb(5_000),
-        },
-        sales: Sales {
-            floor: Some(PricePerHour(ask / 4)),
-            discount_max: Some(BasisPoints(4000)),
-        },
-        limits: Limits {
-            start_within: Seconds(900),
-            duration_min: Seconds(0),
-            duration_max: None,
-            until: None,
-            stop_grace: Seconds(10),
-            notice: Seconds(120),
-            disk_max: Bytes::from_gb(2000),
-        },
-        network: ContainerNetwork::Bridge,
-        cpu_millicores: 64_000,
-        ram: Bytes::from_gb(240),
-        listed_at: clock(0),
     }
 }
