@@ -8,7 +8,7 @@ const SIZE: Size = Size {
     brokers: 2,
     hosts: 5,
     renters: 10,
-    hours: 24,
+    hours: 6,
 };
 
 fn worlds(seeds: std::ops::Range<u64>) {

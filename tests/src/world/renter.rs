@@ -59,6 +59,14 @@ impl Renter {
         now: u64,
         random: &mut StdRng,
     ) -> Vec<(usize, Letter)> {
+        if self.numbers == 0 {
+            // Nobody rents without money.
+            let deposits = (0..self.brokers).map(|broker| {
+                let id = DepositId::from_bytes(self.number());
+                (broker, Letter::Deposit(id, self.id, MicroUsd(20_000_000)))
+            });
+            return deposits.collect();
+        }
         let broker = random.random_range(0..self.brokers);
         let to = &brokers[broker];
         let letters = match random.random_range(0..100) {

@@ -140,7 +140,7 @@ impl World {
             ..
         } = self;
         let letters = renters[renter].act(brokers, *now, random);
-        let again = self.now + self.random.random_range(60_000..5_400_000);
+        let again = self.now + self.random.random_range(60_000..1_800_000);
         self.at(again, Happening::RenterActs(renter));
         for (broker, letter) in letters {
             self.send(broker, None, letter);
