@@ -3,6 +3,9 @@
 //! Every one has an id that the operator chooses or was given; with the same id and content it has one
 //! effect. Must not touch what a renter ordered.
 
+mod record;
+
+pub use self::record::{Payment, PaymentKind, Payout};
 use crate::core::command::Answer;
 use crate::core::desk::{Decision, Desk, Reply};
 use crate::core::event::{Event, Fact};
@@ -14,7 +17,6 @@ use protocol::ids::{HostId, LeaseId, PaymentId};
 use protocol::message::Rejection;
 use protocol::terms::fee_of;
 use protocol::units::{MicroUsd, Timestamp};
-use serde::{Deserialize, Serialize};
 
 /// Words of the operator's.
 pub type Note = Text<128>;
@@ -81,51 +83,6 @@ pub enum MoneyOrder {
         /// Why; nothing lifts it.
         why: Option<Note>,
     },
-}
-
-/// What was done with money under one id.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Payment {
-    /// When it was written down.
-    pub at: Timestamp,
-    /// What.
-    pub what: PaymentKind,
-    /// How much.
-    pub amount: MicroUsd,
-    /// The operator's words.
-    pub note: Note,
-}
-
-/// What a payment is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum PaymentKind {
-    /// From a host, as its bond.
-    Bond(HostId),
-    /// To a host, of its bond.
-    BondReturned(HostId),
-    /// To the renter of a lease.
-    Refund(LeaseId),
-    /// To a host, of what it earned.
-    Payout(HostId, Payout),
-}
-
-/// Where a payout stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Payout {
-    /// It is to be paid.
-    Open,
-    /// It was paid then.
-    Paid(Timestamp),
-    /// It was dropped then.
-    Dropped(Timestamp),
-}
-
-impl Payment {
-    /// Whether it still waits for the operator.
-    #[must_use]
-    pub const fn is_open(&self) -> bool {
-        matches!(self.what, PaymentKind::Payout(_, Payout::Open))
-    }
 }
 
 impl Desk {

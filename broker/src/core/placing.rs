@@ -4,6 +4,9 @@
 //! those who go pay least, then the cheapest all in, the most reliable, the longest listed. Must not change
 //! anything, and must not walk through the orders that wait: `matching` does.
 
+mod reason;
+
+use self::reason::{gone, nearer};
 use crate::core::book::Listing;
 use crate::core::capacity::{Claim, Misfit, Taken};
 use crate::core::charge;
@@ -308,70 +311,6 @@ struct PlaceRank {
     reliability: Reverse<u32>,
     listed_at: Timestamp,
     offer: OfferId,
-}
-
-/// An offer that is not there may come back for one that waits.
-fn gone(seeker: &Seeker<'_>) -> Misfit {
-    if seeker.has_waited {
-        Misfit::not_now(Rejection::OfferGone)
-    } else {
-        Misfit::never(Rejection::OfferGone)
-    }
-}
-
-/// Of the reasons of two offers the one to tell: that it may fit later, or how little is missing.
-fn nearer(is_first: bool, known: Misfit, other: Misfit) -> Misfit {
-    if is_first {
-        return nothing_matches(other);
-    }
-    // Somebody rather pays more than go: that is to happen.
-    if known.converts.is_empty() != other.converts.is_empty() {
-        return if known.converts.is_empty() {
-            nothing_matches(other)
-        } else {
-            known
-        };
-    }
-    match (&known.rejection, &other.rejection) {
-        _ if known.is_final != other.is_final => {
-            if known.is_final {
-                nothing_matches(other)
-            } else {
-                known
-            }
-        }
-        (
-            Rejection::BidTooLow { needed, .. },
-            Rejection::BidTooLow {
-                needed: other_needed,
-                ..
-            },
-        ) => {
-            if other_needed < needed {
-                other
-            } else {
-                known
-            }
-        }
-        (_, Rejection::BidTooLow { .. }) => other,
-        (Rejection::OwnMachine, _) => nothing_matches(other),
-        (_, _) => known,
-    }
-}
-
-/// Whoever asks for any offer is told of none what only concerns that one; but that the only one is its own.
-fn nothing_matches(misfit: Misfit) -> Misfit {
-    let is_told = matches!(
-        misfit.rejection,
-        Rejection::BidTooLow { .. } | Rejection::OwnMachine
-    );
-    if is_told {
-        return misfit;
-    }
-    Misfit {
-        rejection: Rejection::NothingMatches,
-        ..misfit
-    }
 }
 
 /// With what claim and at which prices an order would have `order.gpus` GPUs of an offer.
