@@ -1,12 +1,15 @@
 //! Interruptible leases: R6 and examples I1, I2, C1 and C2 of the market rules.
 
-use super::world::{Ask, START, World, renter_id};
+mod bidding;
+mod fallback;
+
+use super::world::{Ask, START, World};
 use crate::core::ledger::Account;
 use protocol::ids::LeaseId;
 use protocol::lease::{ContainerState, EndCause, PauseCause, Phase, StopReason, Want};
 use protocol::message::Rejection;
 use protocol::order::LeaseAction;
-use protocol::terms::{ContractKind, Deal};
+use protocol::terms::Deal;
 use protocol::units::{MicroUsd, PricePerHour, Seconds};
 
 /// GPUs at 400 000 each, interruptible from 100 000, and eight rich renters.
@@ -270,86 +273,6 @@ fn r6_the_cheapest_set_goes_and_what_is_left_over_is_served() {
     assert_eq!(world.phase(pair), Phase::Paused(PauseCause::Preempted));
 }
 
-// peers 3.2 #23, #44: rather than be pushed out, on demand at the ask.
-#[test]
-fn r6_who_would_have_to_go_and_has_a_fallback_pays_the_ask_and_stays() {
-    let mut world = world(1);
-    let deal = Deal::Interruptible {
-        bid: PricePerHour(150_000),
-        until: world.now.after(Seconds(3600).millis()),
-        fallback: Some(PricePerHour(400_000)),
-    };
-    let order = world.deal(0, deal, 1);
-    let lease = world.place(1, order).unwrap();
-    world.follow();
-    world.pass(3600);
-    let order = world.deal(0, Deal::OnDemand, 1);
-    assert_eq!(world.place(2, order), Err(Rejection::OfferTaken));
-    let view = world.view(lease);
-    assert_eq!(
-        (view.phase, view.kind),
-        (Phase::Running, ContractKind::OnDemand)
-    );
-    assert_eq!(view.prices.compute, PricePerHour(400_000));
-    world.pass(3600);
-    assert_eq!(charged(&world, lease), MicroUsd(550_000));
-    // And nobody pushes it out any more.
-    let order = world.deal(0, Deal::OnDemand, 1);
-    assert_eq!(world.place(3, order), Err(Rejection::OfferTaken));
-}
-
-#[test]
-fn r6_a_fallback_below_the_ask_or_without_the_money_for_it_goes() {
-    let mut world = world(1);
-    let deal = |world: &World, most| Deal::Interruptible {
-        bid: PricePerHour(150_000),
-        until: world.now.after(Seconds(3600).millis()),
-        fallback: Some(PricePerHour(most)),
-    };
-    let low = deal(&world, 399_999);
-    let order = world.deal(0, low, 1);
-    let lease = world.place(1, order).unwrap();
-    world.follow();
-    world.pass(600);
-    let firm = on_demand(&mut world, 2, 1);
-    assert!(matches!(world.phase(lease), Phase::Noticed(..)));
-    world.act(lease, LeaseAction::End).unwrap();
-    world.pass(120);
-    world.act(firm, LeaseAction::End).unwrap();
-    world.follow();
-    // 150 000 were deposited: an hour of the ask is not there.
-    world.deposit(20, 150_000);
-    let enough = deal(&world, 500_000);
-    let order = world.deal(0, enough, 1);
-    let poor = world.place(20, order).unwrap();
-    world.follow();
-    on_demand(&mut world, 3, 1);
-    assert!(matches!(world.phase(poor), Phase::Noticed(..)));
-}
-
-#[test]
-fn r6_who_cannot_pay_pushes_nobody_out_and_makes_nobody_pay_more() {
-    let mut world = world(1);
-    let deal = Deal::Interruptible {
-        bid: PricePerHour(150_000),
-        until: world.now.after(Seconds(3600).millis()),
-        fallback: Some(PricePerHour(400_000)),
-    };
-    let order = world.deal(0, deal, 1);
-    let lease = world.place(1, order).unwrap();
-    world.follow();
-    world.pass(600);
-    let events = world.journal.len();
-    let order = world.deal(0, Deal::OnDemand, 1);
-    let refused = world.place(30, order).unwrap_err();
-    assert!(
-        matches!(refused, Rejection::NotEnoughMoney { .. }),
-        "{refused}"
-    );
-    assert_eq!(world.view(lease).kind, ContractKind::Interruptible);
-    assert_eq!(world.journal.len(), events);
-}
-
 #[test]
 fn r6_the_disk_of_a_lease_that_was_pushed_out_is_kept_and_billed_for_48_hours() {
     let mut world = World::with_a_fee_of_ten_percent();
@@ -418,74 +341,6 @@ fn a_silent_host_is_not_paid_for_what_runs_on_after_a_notice() {
     assert_eq!(charged(&world, lease), MicroUsd(55_000));
 }
 
-#[test]
-fn a_bid_is_raised_and_lowered_while_it_runs_and_each_stretch_costs_its_own() {
-    let mut world = world(1);
-    let lease = bid(&mut world, 1, 150_000, 1);
-    world.pass(3600);
-    let to = |bid| LeaseAction::SetBid(PricePerHour(bid));
-    world.act(lease, to(200_000)).unwrap();
-    assert_eq!(world.view(lease).prices.compute, PricePerHour(200_000));
-    assert_eq!(world.view(lease).held, MicroUsd(200_000));
-    world.pass(3600);
-    world.act(lease, to(100_000)).unwrap();
-    world.pass(1800);
-    assert_eq!(charged(&world, lease), MicroUsd(150_000 + 200_000 + 50_000));
-    let refused = world.act(lease, to(99_999)).unwrap_err();
-    assert!(matches!(refused, Rejection::BidTooLow { .. }), "{refused}");
-    // Lowered below another's: outbid by it.
-    let other = bid(&mut world, 2, 101_000, 1);
-    assert_eq!(world.phase(other).word(), "clearing");
-    assert_eq!(world.phase(lease).word(), "noticed");
-}
-
-#[test]
-fn a_bid_that_is_raised_while_stopped_wins_its_own_resources_back() {
-    let mut world = world(1);
-    let first = bid(&mut world, 1, 150_000, 1);
-    world.pass(600);
-    let second = bid(&mut world, 2, 160_000, 1);
-    world.pass(120 + 600);
-    assert_eq!(world.phase(second), Phase::Running);
-    let view = world.view(first);
-    assert_eq!(view.phase, Phase::Paused(PauseCause::Outbid));
-    assert_eq!(view.to_win, Some(PricePerHour(161_600)));
-    world
-        .act(first, LeaseAction::SetBid(PricePerHour(161_599)))
-        .unwrap();
-    assert_eq!(world.phase(first).word(), "stopped");
-    world
-        .act(first, LeaseAction::SetBid(PricePerHour(161_600)))
-        .unwrap();
-    assert_eq!(world.phase(first).word(), "clearing");
-    // Its disk is there: its host keeps it, and is not told to run it yet.
-    let goal = world.desk.goal(super::world::host_id(0));
-    let own = goal.leases.iter().find(|goal| goal.lease == first).unwrap();
-    assert_eq!(own.want, Want::Stop);
-    world.pass(120);
-    assert_eq!(world.phase(first), Phase::Running);
-    assert_eq!(world.desk.market().lease(first).unwrap().run, 2);
-    assert_eq!(world.phase(second), Phase::Paused(PauseCause::Outbid));
-    // 720 s at 150 000, and the run of now at 161 600.
-    world.pass(3600);
-    assert_eq!(charged(&world, first), MicroUsd(30_000 + 161_600));
-}
-
-#[test]
-fn a_challenger_that_is_withdrawn_leaves_those_who_went_to_come_back() {
-    let mut world = world(1);
-    let first = bid(&mut world, 1, 150_000, 1);
-    world.pass(600);
-    let second = bid(&mut world, 2, 160_000, 1);
-    world.act(second, LeaseAction::End).unwrap();
-    assert_eq!(world.phase(second), Phase::Closed(EndCause::Renter));
-    let held = world.desk.balance(renter_id(2)).held;
-    assert_eq!(held, MicroUsd::ZERO);
-    world.pass(120);
-    assert_eq!(world.phase(first), Phase::Running);
-    assert_eq!(world.desk.market().lease(first).unwrap().run, 2);
-}
-
 // peers 3.2 #21, #22: that a bid lost is a state, and reaches who watches with the event.
 #[test]
 fn the_state_outbid_reaches_who_watches_with_the_event() {
@@ -526,30 +381,4 @@ fn r6_a_firm_lease_comes_before_a_bid_that_waits_for_the_room_that_it_won() {
     world.follow();
     assert_eq!(world.phase(second), Phase::Running);
     assert_eq!(world.desk.market(), &world.replayed());
-}
-
-#[test]
-fn r6_two_fallbacks_of_one_renter_take_no_more_than_its_money() {
-    let mut world = world(2);
-    world.deposit(20, 700_000);
-    let mut leases = Vec::new();
-    for _ in 0..2 {
-        let deal = Deal::Interruptible {
-            bid: PricePerHour(150_000),
-            until: world.now.after(Seconds(3600).millis()),
-            fallback: Some(PricePerHour(400_000)),
-        };
-        let order = world.deal(0, deal, 1);
-        leases.push(world.place(20, order).unwrap());
-        world.follow();
-    }
-    // 150 000 twice are held: 400 000 are left, enough for one to rise to 400 000 and not for two.
-    let order = world.deal(0, Deal::OnDemand, 2);
-    assert_eq!(world.place(1, order), Err(Rejection::OfferTaken));
-    let kinds: Vec<_> = leases.iter().map(|lease| world.view(*lease).kind).collect();
-    assert_eq!(kinds, [ContractKind::OnDemand, ContractKind::Interruptible]);
-    assert_eq!(
-        world.desk.market().available(renter_id(20)),
-        MicroUsd(150_000)
-    );
 }

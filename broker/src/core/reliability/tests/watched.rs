@@ -122,7 +122,7 @@ fn outage(networks: u8, lost: u8) -> (World, Vec<LeaseId>) {
         .collect();
     for second in 0..900 {
         world.wait(1);
-        let is_lost = |host: u8| second >= 120 && second < 600 && host < lost;
+        let is_lost = |host: u8| (120..600).contains(&second) && host < lost;
         if second % 20 == 0 {
             for host in (0..10).filter(|host| !is_lost(*host)) {
                 heard(&mut world, host, host % networks);
