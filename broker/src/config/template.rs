@@ -58,7 +58,24 @@ announce = {announce}
 
 fn market_part(init: &Init) -> String {
     let market = MarketSettings::default();
-    let lines: [(&str, Seconds, &str); 13] = [
+    let fee = init.fee_bps.unwrap_or(market.fee.0);
+    let mut text = format!(
+        "\
+# Your part of every charge, in hundredths of a percent: 300 is 3 %. Frozen in each lease when it is made.
+fee_bps = {fee}
+
+# Times, in seconds.
+"
+    );
+    for (name, value, meaning) in times(&market) {
+        text.push_str(&format!("# {meaning}\n{name} = {}\n", value.0));
+    }
+    text
+}
+
+/// The times of the market: name, default and meaning.
+const fn times(market: &MarketSettings) -> [(&'static str, Seconds, &'static str); 13] {
+    [
         (
             "accept_within_s",
             market.accept_within,
@@ -120,20 +137,7 @@ fn market_part(init: &Init) -> String {
             market.dispute_trusted,
             "or for so long when it carries its leases through, with a score of 0.97 or more.",
         ),
-    ];
-    let fee = init.fee_bps.unwrap_or(market.fee.0);
-    let mut text = format!(
-        "\
-# Your part of every charge, in hundredths of a percent: 300 is 3 %. Frozen in each lease when it is made.
-fee_bps = {fee}
-
-# Times, in seconds.
-"
-    );
-    for (name, value, meaning) in lines {
-        text.push_str(&format!("# {meaning}\n{name} = {}\n", value.0));
-    }
-    text
+    ]
 }
 
 fn limits_part() -> String {
