@@ -1,3 +1,5 @@
+//! The score is computed and not taken; what is not signed, or was changed, is refused.
+
 use super::*;
 use ed25519_dalek::SigningKey;
 use protocol::bounded::List;
