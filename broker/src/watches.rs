@@ -110,7 +110,10 @@ mod tests {
     use protocol::ids::{HostId, RenterId};
 
     fn changed(lease: LeaseId) -> Notice {
-        let (renter, host) = (RenterId::from_bytes([1; 32]), Some(HostId::from_bytes([2; 32])));
+        let (renter, host) = (
+            RenterId::from_bytes([1; 32]),
+            Some(HostId::from_bytes([2; 32])),
+        );
         Notice::Lease {
             lease,
             revision: 1,

@@ -62,3 +62,19 @@ fn the_same_seed_is_the_same_world() {
     let other = run(8, SIZE).unwrap();
     assert_ne!(once.log, other.log);
 }
+
+/// `scripts/planted-bugs` plants them: a place that moved would make it stop before it began.
+#[test]
+fn every_bug_to_be_planted_has_its_place() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let bugs: serde_json::Value =
+        serde_json::from_str(include_str!("../data/planted-bugs.json")).unwrap();
+    let bugs = bugs.as_array().unwrap();
+    assert_eq!(bugs.len(), 10);
+    for bug in bugs {
+        let file = root.join(bug["file"].as_str().unwrap());
+        let source = std::fs::read_to_string(&file).unwrap();
+        let find = bug["find"].as_str().unwrap();
+        assert_eq!(source.matches(find).count(), 1, "{}: {find}", bug["name"]);
+    }
+}

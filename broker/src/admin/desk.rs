@@ -108,12 +108,9 @@ impl AdminDesk {
         let (credited, available) = match self.api.market.command(command).await {
             Ok(Answer::Deposited(balance)) => (true, balance.available),
             Ok(Answer::DepositedBefore(balance)) => (false, balance.available),
-            Ok(
-                Answer::Lease(_)
-                | Answer::Noted
-                | Answer::Payment { .. }
-                | Answer::Payouts(_),
-            ) => (false, MicroUsd::ZERO),
+            Ok(Answer::Lease(_) | Answer::Noted | Answer::Payment { .. } | Answer::Payouts(_)) => {
+                (false, MicroUsd::ZERO)
+            }
             Err(Rejection::IdReused) => return self.other_deposit(id).await,
             Err(rejection) => return Err(rejection),
         };

@@ -227,7 +227,10 @@ impl Book {
     pub fn settle(&mut self, host: HostId, available: &[(OfferId, u16, bool)]) {
         self.unsettled.remove(&host);
         for (offer, gpus, pushes_out) in available {
-            let listing = self.listings.get(offer).filter(|listing| listing.host == host);
+            let listing = self
+                .listings
+                .get(offer)
+                .filter(|listing| listing.host == host);
             let mut rows = listing.into_iter().flat_map(Listing::rows);
             if let Some((slot, facts)) = rows.find(|(_, facts)| facts.gpus() == *gpus) {
                 self.portions.show(slot, facts, *pushes_out);

@@ -98,7 +98,12 @@ mod tests {
 
     #[test]
     fn the_hold_of_the_market_rules() {
-        let hold = running_cost(&prices(), prices().compute, Bytes::from_gb(50), Seconds(3600));
+        let hold = running_cost(
+            &prices(),
+            prices().compute,
+            Bytes::from_gb(50),
+            Seconds(3600),
+        );
         assert_eq!(hold, MicroUsd(406_944));
     }
 

@@ -32,11 +32,17 @@ impl Desk {
     /// What happens to `lease` because it is `now`. `fill` says whether its hold is to be filled up.
     pub(super) fn check(&self, now: Timestamp, lease: &Lease, fill: bool) -> Vec<Event> {
         let to = |state: State| vec![self.moved(now, lease, state, self.meter_at(now, lease))];
-        if let Some(cause) = self.term_check(now, lease).filter(|_| lease.state.is_open()) {
+        if let Some(cause) = self
+            .term_check(now, lease)
+            .filter(|_| lease.state.is_open())
+        {
             return to(self.closing(now, lease, cause));
         }
         if self.promise_is_over(now, lease) {
-            return self.end(now, lease, EndCause::OfferEnded).into_iter().collect();
+            return self
+                .end(now, lease, EndCause::OfferEnded)
+                .into_iter()
+                .collect();
         }
         match &lease.state {
             State::Offered { accept_by, .. } if now >= *accept_by => to(State::Closed {

@@ -2,8 +2,8 @@
 //!
 //! Wishes, not facts: nothing here has happened. What comes of it is in `event`.
 
-use protocol::bounded::Text;
 use crate::core::payment::{MoneyOrder, Payment};
+use protocol::bounded::Text;
 use protocol::ids::{DepositId, LeaseId, PaymentId, RenterId};
 use protocol::lease::{Grant, LeaseView, Refusal, Report};
 use protocol::order::{LeaseCommand, Order};

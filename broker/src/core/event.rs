@@ -7,8 +7,8 @@ use crate::core::lease::State;
 use crate::core::ledger::Entry;
 use crate::core::meter::Meter;
 use crate::core::payment::{Note, Payment, PaymentKind, Payout};
-use crate::core::ripening::Mark;
 use crate::core::reliability::Heard;
+use crate::core::ripening::Mark;
 use protocol::bounded::Text;
 use protocol::ids::{DepositId, HostId, LeaseId, PaymentId, RenterId};
 use protocol::lease::{Award, EndCause, Grant};
@@ -227,12 +227,14 @@ impl Event {
     #[must_use]
     pub fn lease(&self) -> Option<LeaseId> {
         match &self.fact {
-            Fact::Deposited { .. } | Fact::Suspended { .. } | Fact::Heard(_) | Fact::Away(_) => None,
+            Fact::Deposited { .. } | Fact::Suspended { .. } | Fact::Heard(_) | Fact::Away(_) => {
+                None
+            }
             Fact::Paid { payment, .. } => match payment.what {
                 PaymentKind::Refund(lease) => Some(lease),
-                PaymentKind::Bond(_)
-                | PaymentKind::BondReturned(_)
-                | PaymentKind::Payout(..) => None,
+                PaymentKind::Bond(_) | PaymentKind::BondReturned(_) | PaymentKind::Payout(..) => {
+                    None
+                }
             },
             Fact::Matured { lease, .. } => Some(*lease),
             Fact::Matched(matched) => Some(matched.award.body().lease),

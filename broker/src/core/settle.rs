@@ -75,9 +75,10 @@ impl Desk {
         meter: Meter,
         rates: Option<Rates>,
     ) -> Event {
+        let at = rates.as_ref().unwrap_or(&lease.contract.rates);
+        let meter = self.paid_for(lease, at, meter);
         let hold = self.hold_in(lease, &to, &meter);
         let term = self.term_after(now, lease, &to, &meter);
-        let at = rates.as_ref().unwrap_or(&lease.contract.rates);
         let Settlement {
             meter,
             charged,
@@ -101,8 +102,9 @@ impl Desk {
 
     /// The event that journals a meter.
     pub(super) fn metered(&self, now: Timestamp, lease: &Lease, meter: Meter) -> Event {
-        let term = earning(lease, &meter);
         let rates = &lease.contract.rates;
+        let meter = self.paid_for(lease, rates, meter);
+        let term = earning(lease, &meter);
         let Settlement {
             meter,
             charged,
@@ -139,11 +141,8 @@ impl Desk {
         } else {
             new.compute
         };
-        let rates = lease
-            .contract
-            .rates
-            .changed(rate_from(lease, &meter), rate)
-            .map_err(|error| Rejection::TooMany(Text::cut(&error.to_string())))?;
+        let changed = lease.contract.rates.changed(rate_from(lease, &meter), rate);
+        let rates = changed.map_err(|error| Rejection::TooMany(Text::cut(&error.to_string())))?;
         let bought = match (&lease.term, &new.term) {
             (None, Some(term)) => term.prepaid,
             (None | Some(_), None) | (Some(_), Some(_)) => MicroUsd::ZERO,
@@ -154,11 +153,8 @@ impl Desk {
         };
         let period = charge::running_cost(&prices, rate, lease.contract.disk, self.settings.hold);
         let charged = lease.charge_for(&meter.usage).total();
-        let left = lease
-            .contract
-            .budget
-            .saturating_sub(charged)
-            .saturating_sub(bought);
+        let spent = charged.saturating_add(bought);
+        let left = lease.contract.budget.saturating_sub(spent);
         let hold = if matches!(lease.state, State::Paused { .. }) {
             Hold::Keep
         } else {
@@ -182,6 +178,7 @@ impl Desk {
         if needed > available {
             return Err(Rejection::NotEnoughMoney { available, needed });
         }
+        let meter = self.paid_for(lease, &rates, meter);
         let term = earning(lease, &meter).or(new.term);
         let mut settlement = self.settle(lease, &rates, meter, term, hold);
         let (free, ..) = accounts(lease);
@@ -273,40 +270,37 @@ impl Desk {
         }
     }
 
+    /// The meter without a stretch that available and held together do not cover: nobody earns of it, neither by
+    /// the hour nor of a term. Leases are stopped long before (`stop_below`), so this takes a broker that did
+    /// not look for minutes.
+    fn paid_for(&self, lease: &Lease, rates: &Rates, mut meter: Meter) -> Meter {
+        let held = self.market.held(lease.id);
+        let available = self.market.available(lease.contract.renter);
+        let charged = charged_at(lease, rates, &meter).total();
+        if charged.saturating_sub(lease.charged.total()) > held.saturating_add(available) {
+            meter.usage = lease.meter.usage;
+            meter.allowed = lease.meter.usage.running;
+        }
+        meter
+    }
+
     /// Charges what `meter` came to since the last posting, and what was earned, given back or kept of a
     /// term. Less than before is due where a stretch was waived: it goes back the way it came.
     ///
-    /// Money that is not there cannot be charged: a stretch that available and held together do not cover
-    /// is dropped from the meter. Leases are stopped long before (`stop_below`), so this takes a broker
-    /// that did not look for minutes.
+    /// Money that is not there cannot be charged: `meter` is what [`Self::paid_for`] left of it.
     fn settle(
         &self,
         lease: &Lease,
         rates: &Rates,
-        mut meter: Meter,
+        meter: Meter,
         term: Option<Term>,
         hold: Hold,
     ) -> Settlement {
         let contract = &lease.contract;
         let held = self.market.held(lease.id);
         let available = self.market.available(contract.renter);
-        let charge = |usage| {
-            charge::charged(
-                &contract.prices,
-                rates,
-                contract.disk,
-                usage,
-                contract.budget,
-            )
-        };
-        let mut charged = charge(&meter.usage);
-        let mut due = charged.total().saturating_sub(lease.charged.total());
-        if due > held.saturating_add(available) {
-            meter.usage = lease.meter.usage;
-            meter.allowed = lease.meter.usage.running;
-            charged = lease.charged;
-            due = MicroUsd::ZERO;
-        }
+        let charged = charged_at(lease, rates, &meter);
+        let due = charged.total().saturating_sub(lease.charged.total());
         let shared = Lease::shared_of(&charged, term.as_ref(), lease.refunded);
         let fee = fee_of(shared, contract.fee).saturating_sub(fee_of(lease.shared(), contract.fee));
         let left = held.saturating_sub(due);
@@ -334,6 +328,18 @@ impl Desk {
             entries,
         }
     }
+}
+
+/// What `meter` costs at `rates`.
+fn charged_at(lease: &Lease, rates: &Rates, meter: &Meter) -> Amounts {
+    let contract = &lease.contract;
+    charge::charged(
+        &contract.prices,
+        rates,
+        contract.disk,
+        &meter.usage,
+        contract.budget,
+    )
 }
 
 /// From which running time on another rate holds. What the host has still to sign of a run is at the one before.

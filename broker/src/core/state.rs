@@ -6,8 +6,8 @@
 use crate::core::lease::Lease;
 use crate::core::ledger::Account;
 use crate::core::market::Market;
-use crate::core::reliability::Kept;
 use crate::core::payment::{Note, Payment};
+use crate::core::reliability::Kept;
 use crate::core::rest::Resting;
 use crate::core::seen::Seen;
 use protocol::codec::{self, CodecError};

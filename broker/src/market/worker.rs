@@ -248,11 +248,7 @@ impl Worker {
         self.answers.push(answer);
     }
 
-    fn announce(
-        &mut self,
-        announced: Announced,
-        reply: Reply<()>,
-    ) -> Result<(), StoreError> {
+    fn announce(&mut self, announced: Announced, reply: Reply<()>) -> Result<(), StoreError> {
         let Announced {
             host,
             offers,

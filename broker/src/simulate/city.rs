@@ -4,21 +4,19 @@
 //! brings on the desk, then the heartbeats of the hosts by their place in the file, then the steps of the file.
 //! Every goal is served before the next thing happens.
 
-use super::actors::{HostActor, Renter, Signer, Stands, key_of, public};
-use super::lines::{self, Line, Names};
+use super::actors::{HostActor, Renter, Signer, key_of, public};
+use super::lines::{Line, Names};
+pub(super) use super::recorder::Recorder;
+use super::recorder::write_line;
 use super::scenario::{Scenario, Settings};
 use super::summary;
 use crate::core::book::{Book, BookLimits};
 use crate::core::command::{Answer, Command};
 use crate::core::desk::{Desk, DeskSetup};
-use crate::core::event::{Event, Fact};
-use crate::core::ledger;
 use crate::core::market::Market;
 use crate::core::settings::MarketSettings;
-use protocol::bounded::List;
 use protocol::codec::CodecError;
-use protocol::ids::{BrokerId, HostId, LeaseId};
-use protocol::lease::{ContainerState, Grant, StopReason, Want};
+use protocol::ids::{BrokerId, LeaseId};
 use protocol::message::Rejection;
 use protocol::terms::GRACE_MIN;
 use protocol::units::{BasisPoints, Seconds, Timestamp};
@@ -62,15 +60,15 @@ pub struct City<'a> {
     pub(super) names: Names,
     pub(super) entries: u64,
     /// The same events once more: at the end it has to be the desk's market.
-    shadow: Market,
-    queue: BTreeSet<(Timestamp, Next)>,
-    notice: Seconds,
-    out: &'a mut dyn Write,
+    pub(super) shadow: Market,
+    pub(super) queue: BTreeSet<(Timestamp, Next)>,
+    pub(super) notice: Seconds,
+    pub(super) out: &'a mut dyn Write,
 }
 
 /// What happens next, in the order in which it does at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Next {
+pub(super) enum Next {
     /// A container of a host's is ready, or has to stop.
     Container(usize),
     /// A host is heard, by its place in the file.
@@ -214,213 +212,6 @@ impl<'a> City<'a> {
         self.desk.tick(now, &mut |event| record.event(event))
     }
 
-    /// A host is heard: what it offers, and how its leases stand.
-    pub(super) fn heartbeat(&mut self, index: usize) -> Result<(), Broken> {
-        let (now, broker, notice) = (self.now, self.broker, self.notice);
-        let Some(host) = self.hosts.get(index).filter(|host| !host.is_offline(now)) else {
-            return Ok(());
-        };
-        let (id, key) = (host.id, host.key.clone());
-        let listed_at = START.after(Seconds(host.spec.listed_at_s).millis());
-        let mut offers = Vec::new();
-        for offer in host.offers(broker, listed_at, now, notice) {
-            offers.push(self.signer.sign(offer, &key, now)?);
-        }
-        let mut record = Recorder::of(&mut self.shadow, &self.names, &mut self.entries, self.out);
-        let announced = self
-            .desk
-            .announce(now, id, offers, List::default(), &mut |event| {
-                record.event(event)
-            })?;
-        if let Err(refusal) = announced {
-            return Err(self.broken(format!("a host's offer was refused: {refusal}")));
-        }
-        self.serve(index)?;
-        let leases: Vec<LeaseId> = self.leases_on(id);
-        for lease in leases {
-            self.report_standing(index, lease)?;
-        }
-        Ok(())
-    }
-
-    fn leases_on(&self, host: HostId) -> Vec<LeaseId> {
-        let leases = self.desk.market().live_leases_of(host.into());
-        leases
-            .filter(|lease| lease.contract.host == host)
-            .map(|lease| lease.id)
-            .collect()
-    }
-
-    /// Serves the goals of all hosts that have something else to do now.
-    pub(super) fn serve_changes(&mut self) -> Result<(), Broken> {
-        loop {
-            let changes = self.desk.take_changes();
-            let hosts: BTreeSet<HostId> = changes
-                .iter()
-                .filter(|change| change.goal)
-                .filter_map(|change| change.host)
-                .collect();
-            if hosts.is_empty() {
-                return Ok(());
-            }
-            for index in 0..self.hosts.len() {
-                if self
-                    .hosts
-                    .get(index)
-                    .is_some_and(|host| hosts.contains(&host.id))
-                {
-                    self.serve(index)?;
-                }
-            }
-        }
-    }
-
-    /// Does what the broker wants of a host.
-    fn serve(&mut self, index: usize) -> Result<(), Broken> {
-        let now = self.now;
-        let Some(host) = self.hosts.get(index).filter(|host| !host.is_offline(now)) else {
-            return Ok(());
-        };
-        let goal = self.desk.goal(host.id);
-        for wanted in goal.leases {
-            let lease = wanted.lease;
-            if self.hosts.get(index).is_some_and(|host| host.withdrawn) {
-                self.report(index, lease, ContainerState::Gone)?;
-                continue;
-            }
-            self.grant(index, lease, (wanted.order.digest(), wanted.award.digest()))?;
-            self.act(index, lease, wanted.want)?;
-        }
-        Ok(())
-    }
-
-    fn grant(
-        &mut self,
-        index: usize,
-        lease: LeaseId,
-        (order, award): (protocol::ids::Digest, protocol::ids::Digest),
-    ) -> Result<(), Broken> {
-        let Some(host) = self.hosts.get_mut(index) else {
-            return Ok(());
-        };
-        if host.containers.entry(lease).or_default().granted {
-            return Ok(());
-        }
-        let Some(contract) = self.desk.market().lease(lease).map(|lease| &lease.contract) else {
-            return Ok(());
-        };
-        let epoch = host.next_epoch();
-        let resources = contract.share.resources.iter();
-        let grant = Grant {
-            lease,
-            order,
-            award,
-            resources: List::first(resources.map(|name| (name.clone(), epoch))),
-        };
-        let grant = self.signer.sign(grant, &host.key, self.now)?;
-        if self.command(Command::Grant(grant))?.is_ok()
-            && let Some(host) = self.hosts.get_mut(index)
-        {
-            host.containers.entry(lease).or_default().granted = true;
-        }
-        Ok(())
-    }
-
-    fn act(&mut self, index: usize, lease: LeaseId, want: Want) -> Result<(), Broken> {
-        let now = self.now;
-        let Some(host) = self.hosts.get_mut(index) else {
-            return Ok(());
-        };
-        let prepare = Seconds(host.spec.prepare_s);
-        let container = host.containers.entry(lease).or_default();
-        match want {
-            Want::Run(run) if container.run < run => {
-                container.run = run;
-                let ready = now.after(prepare.millis());
-                container.state = Stands::Preparing(ready);
-                self.queue.insert((ready, Next::Container(index)));
-                if prepare > Seconds(0) {
-                    let stage = protocol::lease::Stage::Pulling;
-                    return self.report(index, lease, ContainerState::Preparing(stage));
-                }
-                self.act(index, lease, want)
-            }
-            Want::Run(_) => {
-                if let Stands::Preparing(ready) = container.state
-                    && now >= ready
-                {
-                    container.state = Stands::Running(now);
-                    return self.report(index, lease, ContainerState::Running);
-                }
-                Ok(())
-            }
-            Want::Vacate(notice) => {
-                if !matches!(container.state, Stands::Running(_)) {
-                    return Ok(());
-                }
-                if now >= notice.by {
-                    container.stop(now);
-                    let stopped = ContainerState::Stopped(StopReason::Vacated);
-                    return self.report(index, lease, stopped);
-                }
-                self.queue.insert((notice.by, Next::Container(index)));
-                Ok(())
-            }
-            Want::Stop => {
-                if matches!(container.state, Stands::Running(_) | Stands::Preparing(_)) {
-                    container.stop(now);
-                    let stopped = ContainerState::Stopped(StopReason::Asked);
-                    return self.report(index, lease, stopped);
-                }
-                Ok(())
-            }
-            Want::End => {
-                if container.state != Stands::Stopped {
-                    container.stop(now);
-                }
-                self.report(index, lease, ContainerState::Gone)
-            }
-        }
-    }
-
-    /// A host says again how a lease stands.
-    fn report_standing(&mut self, index: usize, lease: LeaseId) -> Result<(), Broken> {
-        let container = self
-            .hosts
-            .get(index)
-            .and_then(|host| host.containers.get(&lease));
-        let state = match container.map(|container| container.state) {
-            Some(Stands::Running(_)) => ContainerState::Running,
-            Some(Stands::Stopped) => ContainerState::Stopped(StopReason::Asked),
-            Some(Stands::Preparing(_)) => {
-                ContainerState::Preparing(protocol::lease::Stage::Pulling)
-            }
-            Some(Stands::None) | None => return Ok(()),
-        };
-        self.report(index, lease, state)
-    }
-
-    pub(super) fn report(
-        &mut self,
-        index: usize,
-        lease: LeaseId,
-        state: ContainerState,
-    ) -> Result<(), Broken> {
-        let now = self.now;
-        let Some(host) = self.hosts.get_mut(index) else {
-            return Ok(());
-        };
-        let is_gone = state == ContainerState::Gone;
-        let report = host.report(lease, state, now);
-        let report = self.signer.sign(report, &host.key, now)?;
-        if is_gone {
-            host.containers.remove(&lease);
-        }
-        // A report of a lease that is over is refused, and nothing is lost by it.
-        let _ = self.command(Command::Report(report))?;
-        Ok(())
-    }
-
     /// Writes a line that no event is behind.
     pub(super) fn line(&mut self, line: Line) -> Result<(), Broken> {
         let line = Line {
@@ -467,58 +258,4 @@ fn settings(given: &Settings) -> MarketSettings {
         dispute_trusted: dispute.unwrap_or(usual.dispute_trusted),
         ..usual
     }
-}
-
-/// Writes events down, applies them a second time, and looks at what must be true of each.
-struct Recorder<'a> {
-    shadow: &'a mut Market,
-    names: &'a Names,
-    entries: &'a mut u64,
-    out: &'a mut dyn Write,
-}
-
-impl<'a> Recorder<'a> {
-    fn of(
-        shadow: &'a mut Market,
-        names: &'a Names,
-        entries: &'a mut u64,
-        out: &'a mut dyn Write,
-    ) -> Self {
-        Self {
-            shadow,
-            names,
-            entries,
-            out,
-        }
-    }
-
-    fn event(&mut self, event: &Event) -> Result<(), Broken> {
-        let at_s = event.at.since(START).0 / 1000;
-        let broken = |what: String| Broken::Invariant { at_s, what };
-        let sum = ledger::sum(&event.entries);
-        if sum != 0 {
-            return Err(broken(format!("the entries of one event sum to {sum}")));
-        }
-        for line in lines::of(event, self.shadow, self.names, START) {
-            write_line(self.out, &line)?;
-        }
-        *self.entries += u64::try_from(event.entries.len()).unwrap_or(0);
-        self.shadow.apply(event.clone());
-        let is_payer = |fact: &Fact| !matches!(fact, Fact::Deposited { .. });
-        for entry in event.entries.iter().filter(|_| is_payer(&event.fact)) {
-            let balance = self.shadow.ledger().balance(&entry.account);
-            let may_owe = matches!(entry.account, ledger::Account::BrokerGoodwill);
-            if balance.0 < 0 && !may_owe {
-                let kind = entry.account.kind();
-                return Err(broken(format!("an account of kind {kind} is at {balance}")));
-            }
-        }
-        Ok(())
-    }
-}
-
-fn write_line(out: &mut dyn Write, line: &Line) -> Result<(), Broken> {
-    let text = serde_json::to_string(line).map_err(std::io::Error::from)?;
-    writeln!(out, "{text}")?;
-    Ok(())
 }

@@ -12,7 +12,10 @@
 
 mod actors;
 mod city;
+mod doing;
+mod hosting;
 mod lines;
+mod recorder;
 mod scenario;
 mod steps;
 mod summary;

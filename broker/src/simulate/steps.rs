@@ -2,8 +2,8 @@
 
 use super::actors::{Renter, bytes_of, job};
 use super::city::{Broken, City, START};
+use super::doing::{Bid, BidKind, Do, FaultKind, Rent, Reserve};
 use super::lines::Line;
-use super::scenario::{Bid, BidKind, Do, FaultKind, Rent, Reserve};
 use crate::core::command::{Answer, Command};
 use crate::core::payment::MoneyOrder;
 use protocol::bounded::{List, Text};

@@ -69,8 +69,9 @@ impl Failure {
                 .help("end it and rent anew: feira end, feira rent"),
             Rejection::OwnMachine => Self::new(Code::OwnMachine, what)
                 .help("rent with another key (--key), or from another host"),
-            Rejection::HostSuspended(_) => Self::new(Code::HostSuspended, what)
-                .help("take another: feira search"),
+            Rejection::HostSuspended(_) => {
+                Self::new(Code::HostSuspended, what).help("take another: feira search")
+            }
             Rejection::TooMany(_) | Rejection::ShuttingDown | Rejection::Busy => {
                 Self::new(Code::Busy, what)
             }

@@ -66,6 +66,9 @@ impl World {
         for host in &mut self.hosts {
             host.cut_until = 0;
         }
+        for broker in &mut self.brokers {
+            broker.set_clock_right();
+        }
         self.queue.retain(|_, what| {
             !matches!(
                 what,

@@ -128,7 +128,7 @@ fn equal_prices_go_by_age_then_by_id() {
     let ids: Vec<OfferId> = found
         .offers
         .iter()
-                .map(|found| found.offer.verify().unwrap().body().id)
+        .map(|found| found.offer.verify().unwrap().body().id)
         .collect();
     let mut others = [offer(0, "GPU-1", 100).id, offer(1, "GPU-1", 100).id];
     others.sort();

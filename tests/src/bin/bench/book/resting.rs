@@ -170,8 +170,7 @@ fn changes(market: &Workload) -> Outcome<Vec<Change>> {
 }
 
 fn offer(offered: &Offered, model: &str) -> Outcome<Offer> {
-    let amount =
-        |column: usize| Ok::<u64, std::num::TryFromIntError>(u64::try_from(offered[column])?);
+    let amount = |column: usize| u64::try_from(offered[column]);
     let gpus = (0..offered[COUNT]).map(|card| gpu(offered, model, card));
     let gpus: Vec<Gpu> = gpus.collect::<Outcome<_>>()?;
     let names = gpus.iter().map(|gpu| gpu.uuid.clone());
