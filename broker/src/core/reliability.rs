@@ -2,7 +2,7 @@
 //! and time in which nobody could be. What it comes to is in [`protocol::reliability`].
 //!
 //! The state here changes by events and in no other way, so that a replay gives the same. How hosts are
-//! watched between events, and when something of that becomes an event, is in [`watch`].
+//! watched between events, and when something of that becomes an event, is in `watch`.
 
 mod blame;
 mod outages;

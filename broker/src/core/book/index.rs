@@ -2,7 +2,7 @@
 //! price, and says why nothing matched, without looking at every row.
 //!
 //! Rows are kept on shelves: those of one GPU model and count, two thousand of neighbouring prices on each. On a
-//! shelf every column is cut into bits ([`slices`]), so that a condition on 64 rows takes a few word operations;
+//! shelf every column is cut into bits (`slices`), so that a condition on 64 rows takes a few word operations;
 //! rows that these cannot decide are looked at one by one, with their exact values. Changes are made in place, in
 //! about a microsecond, and at times a shelf is laid out anew, in about a millisecond: searches wait for neither.
 //!
