@@ -240,9 +240,14 @@ impl Lease {
     /// What `usage` costs it.
     #[must_use]
     pub fn charge_for(&self, usage: &Usage) -> Amounts {
+        self.charge_at(&self.contract.rates, usage)
+    }
+
+    /// What `usage` costs it at other rates.
+    #[must_use]
+    pub fn charge_at(&self, rates: &Rates, usage: &Usage) -> Amounts {
         let Contract {
             prices,
-            rates,
             disk,
             budget,
             ..

@@ -276,7 +276,7 @@ impl Desk {
     fn paid_for(&self, lease: &Lease, rates: &Rates, mut meter: Meter) -> Meter {
         let held = self.market.held(lease.id);
         let available = self.market.available(lease.contract.renter);
-        let charged = charged_at(lease, rates, &meter).total();
+        let charged = lease.charge_at(rates, &meter.usage).total();
         if charged.saturating_sub(lease.charged.total()) > held.saturating_add(available) {
             meter.usage = lease.meter.usage;
             meter.allowed = lease.meter.usage.running;
@@ -299,7 +299,7 @@ impl Desk {
         let contract = &lease.contract;
         let held = self.market.held(lease.id);
         let available = self.market.available(contract.renter);
-        let charged = charged_at(lease, rates, &meter);
+        let charged = lease.charge_at(rates, &meter.usage);
         let due = charged.total().saturating_sub(lease.charged.total());
         let shared = Lease::shared_of(&charged, term.as_ref(), lease.refunded);
         let fee = fee_of(shared, contract.fee).saturating_sub(fee_of(lease.shared(), contract.fee));
@@ -328,18 +328,6 @@ impl Desk {
             entries,
         }
     }
-}
-
-/// What `meter` costs at `rates`.
-fn charged_at(lease: &Lease, rates: &Rates, meter: &Meter) -> Amounts {
-    let contract = &lease.contract;
-    charge::charged(
-        &contract.prices,
-        rates,
-        contract.disk,
-        &meter.usage,
-        contract.budget,
-    )
 }
 
 /// From which running time on another rate holds. What the host has still to sign of a run is at the one before.
