@@ -23,6 +23,7 @@ pub mod order;
 pub mod lease;
 pub mod reliability;
 pub mod usage;
+pub mod verify;
 
 pub mod message;
 pub mod tunnel;

@@ -8,10 +8,11 @@ use protocol::reliability::{Outcome, Standing};
 use protocol::signed::Statement;
 use protocol::tunnel::TunnelRequest;
 use protocol::usage::{AccountStatement, Receipt};
+use protocol::verify::Verdict;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-const TYPES: [&str; 12] = [
+const TYPES: [&str; 13] = [
     Offer::TYPE,
     Order::TYPE,
     LeaseCommand::TYPE,
@@ -24,6 +25,7 @@ const TYPES: [&str; 12] = [
     TunnelRequest::TYPE,
     Outcome::TYPE,
     Standing::TYPE,
+    Verdict::TYPE,
 ];
 
 #[test]

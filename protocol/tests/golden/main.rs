@@ -10,6 +10,7 @@ mod decoder;
 mod hosts;
 mod messages;
 mod money;
+mod proofs;
 #[path = "../sample/mod.rs"]
 mod sample;
 mod samples;
@@ -17,7 +18,7 @@ mod states;
 
 use protocol::message;
 use protocol::signed::Statement;
-use protocol::{codec, lease, offer, order, reliability, tunnel, usage};
+use protocol::{codec, lease, offer, order, reliability, tunnel, usage, verify};
 use samples::signed;
 use serde::Serialize;
 use std::fmt::Write;
@@ -161,6 +162,17 @@ fn signed_statements() {
         .statement::<reliability::Outcome>(hosts::outcome())
         .statement::<reliability::Standing>(hosts::standing())
         .check("statements.hex");
+}
+
+#[test]
+fn proofs_of_hardware() {
+    Golden::new()
+        .statement::<verify::Verdict>(proofs::verdict())
+        .parts("Finding", &proofs::findings())
+        .parts("Flaw", &proofs::flaws())
+        .parts("VerificationLevel", &proofs::levels())
+        .parts("Withdrawal", &proofs::withdrawals())
+        .check("proofs.hex");
 }
 
 #[test]
