@@ -4,3 +4,10 @@
 //! what its GPU can be cut into; the tables in here let a broker check what a host says.
 
 pub mod name;
+
+pub mod chip;
+pub mod layout;
+
+pub mod board;
+pub mod lost;
+pub mod price;
