@@ -7,6 +7,9 @@
 //!
 //! * [`facts`]: what a GPU is. [`sample`]: how it is now. [`event`]: what happened to it.
 //!   [`slices`]: its MIG mode, profiles and instances. [`news`]: all that the agent hears of its GPUs.
+//! * [`library`]: the calls themselves. [`serve`]: the process around them. [`wire`]: what crosses the line.
+
+extern crate protocol_pure as protocol;
 
 pub mod event;
 pub mod facts;
@@ -14,3 +17,7 @@ pub mod fault;
 pub mod news;
 pub mod sample;
 pub mod slices;
+
+pub mod library;
+pub mod serve;
+pub mod wire;
