@@ -4,6 +4,7 @@
 
 use protocol::bounded::Text;
 use protocol::job::{Variable, is_hosts_variable, is_variable_name};
+use protocol::terms::reserved::DAYS_MAX;
 use protocol::units::{BYTES_PER_GB, Bytes, MicroUsd, PricePerHour, Seconds};
 
 /// Why a typed value is not taken.
@@ -15,6 +16,12 @@ pub(crate) enum AmountError {
     /// Not a price.
     #[error("a price is dollars an hour, more than 0 and at most 1000000, like 0.35")]
     Price,
+    /// Not the length of a prepaid term.
+    #[error(
+        "a prepaid term is a whole number of days, from 1 to {DAYS_MAX}, like 30: for longer, prepay another when it \
+         is over"
+    )]
+    Days,
     /// Not a part in percent.
     #[error(
         "a percentage is from 0 to 100, with at most four digits after the point, like 99 or 99.5"
@@ -97,6 +104,15 @@ pub(crate) fn parse_price(text: &str) -> Result<PricePerHour, AmountError> {
     Ok(price)
 }
 
+/// `30`: whole days of a prepaid term.
+pub(crate) fn parse_days(text: &str) -> Result<u16, AmountError> {
+    let days: u16 = text.parse().map_err(|_| AmountError::Days)?;
+    if days == 0 || days > DAYS_MAX || text.starts_with('+') {
+        return Err(AmountError::Days);
+    }
+    Ok(days)
+}
+
 /// `99`, `99.5`: kept as it was typed.
 pub(crate) fn parse_percent(text: &str) -> Result<String, AmountError> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
@@ -176,6 +192,15 @@ pub(crate) fn parse_variable(text: &str) -> Result<Variable, AmountError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_term_is_days_that_a_host_can_sell() {
+        assert_eq!(parse_days("1"), Ok(1));
+        assert_eq!(parse_days("365"), Ok(365));
+        for wrong in ["", "0", "-1", "+3", "1.5", "366", "70000", "30d"] {
+            assert_eq!(parse_days(wrong), Err(AmountError::Days), "{wrong}");
+        }
+    }
 
     #[test]
     fn times_are_read_with_their_units() {

@@ -3,6 +3,7 @@
 
 use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::borrow::Borrow;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Deref;
@@ -81,6 +82,13 @@ impl<const N: usize> Deref for Text<N> {
     type Target = str;
 
     fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Texts are compared as the `str` that they are, so a map of them can be asked with one.
+impl<const N: usize> Borrow<str> for Text<N> {
+    fn borrow(&self) -> &str {
         &self.0
     }
 }

@@ -21,6 +21,7 @@ pub use statements::*;
 use crate::bounded::{List, Text};
 use crate::ids::{HostId, LeaseId, OfferId, OrderId, RenterId};
 use crate::machine::{GPUS_MAX, Gpu};
+use crate::offer::{Partition, ResourceName};
 use crate::order::LeaseName;
 use crate::signed::Signed;
 use crate::terms::{ContractKind, Prices, Rates};
@@ -103,6 +104,8 @@ pub enum PauseCause {
     Outbid,
     /// A lease on demand or for a term took the resource. It resumes by itself, as above.
     Preempted,
+    /// A GPU of it failed, or was made to by what ran on it.
+    GpuFault(GpuFault),
 }
 
 impl PauseCause {
@@ -146,6 +149,60 @@ pub enum EndCause {
     OfferEnded,
     /// The host broke off a prepaid term: away for too long, or withdrawn.
     HostFailed(Detail),
+}
+
+/// A fault of a GPU that stopped a container.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct GpuFault {
+    /// The GPU or slice of the lease.
+    pub resource: ResourceName,
+    /// The driver's number of it (NVIDIA's Xid); 0 for one without.
+    pub xid: u16,
+    /// What it is put down to.
+    pub class: FaultClass,
+    /// What the host saw.
+    pub detail: Detail,
+}
+
+impl GpuFault {
+    /// What happened, in words.
+    #[must_use]
+    pub fn in_words(&self) -> String {
+        let what = match self.class {
+            FaultClass::Program => "what ran on it made its GPU fail",
+            FaultClass::Hardware => "its GPU failed",
+            FaultClass::Driver => "the driver of its GPU failed",
+            FaultClass::Link => "a link of its GPU failed",
+        };
+        match self.xid {
+            0 => format!("{what}: {}", self.detail),
+            xid => format!("{what}: {} (Xid {xid})", self.detail),
+        }
+    }
+}
+
+/// What a GPU's fault is put down to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum FaultClass {
+    /// The program that ran on it.
+    Program,
+    /// The hardware.
+    Hardware,
+    /// The driver or the firmware.
+    Driver,
+    /// A link or the bus.
+    Link,
+}
+
+impl FaultClass {
+    /// Whom it is put down to.
+    #[must_use]
+    pub const fn party(self) -> Party {
+        match self {
+            Self::Program => Party::Renter,
+            Self::Hardware | Self::Driver | Self::Link => Party::Host,
+        }
+    }
 }
 
 /// Who caused an end: what reliability is computed from.
@@ -199,6 +256,8 @@ pub enum RefusalReason {
     EngineDown(Detail),
     /// More disk than the host has free now.
     DiskFull,
+    /// A GPU of it is not fit now: quarantined, or not cleaned since its last lease.
+    GpuUnfit(Detail),
 }
 
 impl RefusalReason {
@@ -206,9 +265,11 @@ impl RefusalReason {
         match self {
             Self::Taken | Self::OfferChanged => Party::Market,
             Self::BadOrder(_) => Party::Broker,
-            Self::UnknownBroker | Self::Draining | Self::EngineDown(_) | Self::DiskFull => {
-                Party::Host
-            }
+            Self::UnknownBroker
+            | Self::Draining
+            | Self::EngineDown(_)
+            | Self::DiskFull
+            | Self::GpuUnfit(_) => Party::Host,
         }
     }
 }
@@ -232,7 +293,8 @@ impl Problem {
             | ProblemKind::DigestMismatch
             | ProblemKind::ImageTooBig
             | ProblemKind::CommandUnknown
-            | ProblemKind::ImageUnusable => Party::Renter,
+            | ProblemKind::ImageUnusable
+            | ProblemKind::ImageNeedsOtherGpu => Party::Renter,
             ProblemKind::RegistryDown => Party::Market,
             ProblemKind::EngineFailed | ProblemKind::GpuUnavailable | ProblemKind::HostSilent => {
                 Party::Host
@@ -264,6 +326,8 @@ pub enum ProblemKind {
     GpuUnavailable,
     /// The host did not answer, or not in time.
     HostSilent,
+    /// The image asks for a newer driver or another GPU than the lease has (`NVIDIA_REQUIRE_CUDA`).
+    ImageNeedsOtherGpu,
 }
 
 /// The named stages of a start, in order.
@@ -332,8 +396,10 @@ pub struct LeaseView {
     pub revision: u64,
     /// The image it runs.
     pub image: crate::job::PinnedImage,
-    /// Its GPUs.
+    /// Its GPUs, or the one that it has a slice of.
     pub gpus: List<Gpu, GPUS_MAX>,
+    /// Which slice of it.
+    pub partition: Option<Partition>,
     /// CPU time in thousandths of a core.
     pub cpu_millicores: u32,
     /// RAM.
@@ -362,6 +428,8 @@ pub struct LeaseView {
     pub budget: MicroUsd,
     /// Longest time to run.
     pub duration_max: Option<Seconds>,
+    /// Until when its host promised the machine: it ends by itself then, whatever it does.
+    pub until: Option<Timestamp>,
     /// When a stopped lease's disk is deleted.
     pub disk_until: Option<Timestamp>,
     /// Whether the money lasts for less than 15 minutes.

@@ -14,6 +14,7 @@ pub mod signed;
 pub mod machine;
 pub mod terms;
 
+pub mod catalogue;
 pub mod cost;
 pub mod filter;
 pub mod job;

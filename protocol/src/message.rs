@@ -10,18 +10,19 @@ use crate::cost::JobProfile;
 use crate::filter::{Elimination, Filter, SortKey};
 use crate::ids::{BrokerId, HostId, LeaseId};
 use crate::lease::{Goal, Grant, LeaseView, Phase, Progress, Refusal, Report};
-use crate::offer::{OFFERS_MAX, Offer};
+use crate::offer::{OFFERS_MAX, Offer, RESOURCES_MAX, ResourceName};
 use crate::order::{LeaseCommand, LeaseName, Order};
 use crate::reliability::HostEvidence;
 use crate::signed::Signed;
 use crate::terms::{ContractKind, Need};
 use crate::units::{BasisPoints, Bytes, MicroUsd, PricePerHour, Seconds, Timestamp};
 use crate::usage::{AccountStatement, Balance, Earnings, Receipt};
+use crate::verify::VerificationLevel;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 /// Version of all messages here.
-pub const MESSAGE_VERSION: u16 = 2;
+pub const MESSAGE_VERSION: u16 = 3;
 /// Most offers in one answer.
 pub const FOUND_MAX: usize = 64;
 /// Most leases in one answer.
@@ -148,6 +149,9 @@ pub struct Announcement {
     pub offers: List<Signed<Offer>, OFFERS_MAX>,
     /// Addresses at which the host can be dialled directly; none behind NAT.
     pub addresses: List<Text<256>, 8>,
+    /// Resources of these offers that cannot be had now, whole or in part: leases of other brokers have them, or
+    /// they are not fit.
+    pub withheld: List<ResourceName, RESOURCES_MAX>,
 }
 
 /// What a broker answers.
@@ -227,6 +231,8 @@ pub struct FoundOffer {
     pub reliability: u32,
     /// How often the host fails, in failures in 10⁹ hours; 0 when nothing is known of it.
     pub hazard: u32,
+    /// How far the broker has proof of the hardware.
+    pub verification: VerificationLevel,
 }
 
 /// Why a broker refuses.
@@ -276,6 +282,14 @@ pub enum Rejection {
         /// All in, with the asked disk.
         price: MicroUsd,
         /// The order's limit.
+        allowed: MicroUsd,
+    },
+    /// A prepaid term costs more than the renter agreed to.
+    #[error("the term costs {price} in advance; {allowed} is agreed to")]
+    PrepayAboveLimit {
+        /// What is paid in advance.
+        price: MicroUsd,
+        /// The renter's limit.
         allowed: MicroUsd,
     },
     /// The balance does not cover the hold.

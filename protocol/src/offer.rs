@@ -3,18 +3,22 @@
 use crate::bounded::{List, Text};
 use crate::codec::{self, CodecError};
 use crate::ids::{BrokerId, Digest, HostId, OfferId};
-use crate::machine::{GPUS_MAX, Gpu, Machine};
+use crate::machine::{GPUS_MAX, Gpu, MEASURES_MAX, Machine, Measure, Quantity};
 use crate::signed::Statement;
 use crate::terms::{Limits, Prices, Sales};
 use crate::units::{Bytes, Timestamp};
 use serde::{Deserialize, Serialize};
+use std::cmp::Reverse;
 
 /// Most offers of one host.
 pub const OFFERS_MAX: usize = 32;
+/// Most resources of one offer: 7 places for a slice on each of 16 GPUs, and some to spare.
+pub const RESOURCES_MAX: usize = 128;
 /// Most brokers that one offer may be shown by.
 pub const BROKERS_MAX: usize = 16;
 
-/// A thing that one lease holds alone: a GPU's UUID, or `machine` for a machine without one.
+/// A thing that one lease holds alone: a GPU's UUID, a slice of one (`GPU-…/3g.40gb@4+4`), or `machine` for a
+/// machine without a GPU. [`mig::name::excludes`] says which of them cannot be held beside each other.
 pub type ResourceName = Text<64>;
 
 /// The resource of a machine that is leased as a whole.
@@ -31,6 +35,33 @@ pub enum Chunks {
     Whole,
 }
 
+/// The name of a kind of slice, like `3g.40gb`.
+pub type ProfileName = Text<32>;
+
+/// Which slice of a GPU each of an offer's resources is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Partition {
+    /// Its profile, in the vendor's own words, like `3g.40gb`.
+    pub profile: ProfileName,
+    /// Memory of one slice.
+    pub vram: Bytes,
+    /// Multiprocessors of one slice, and of the whole GPU.
+    pub multiprocessors: (u16, u16),
+    /// Memory slices of one slice, and of the whole GPU.
+    pub memory_slices: (u8, u8),
+    /// What keeps it apart from its neighbours.
+    pub isolation: Isolation,
+}
+
+/// What keeps the slices of one GPU apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Isolation {
+    /// The hardware divides memory and multiprocessors (MIG, compute partitions).
+    Hardware,
+    /// Nothing but the driver: one fault can end all (MPS, time slicing). Only for one renter beside itself.
+    Shared,
+}
+
 /// The part of an offer's share that one lease has.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
@@ -44,12 +75,14 @@ pub struct Part {
     pub shared_memory: Bytes,
 }
 
-/// A share of a machine: all that an offer sells, or all that a lease has of it.
+/// A share of a machine: all that an offer sells, or all that a lease has of it. An offer of slices sells them one
+/// by one, and all but `resources` and `gpus` is what one of them has.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Share {
     /// What a lease holds alone, in order, without repeats; never empty.
-    pub resources: List<ResourceName, GPUS_MAX>,
-    /// The GPUs that they are, in their order, all of one model; empty on a CPU machine.
+    pub resources: List<ResourceName, RESOURCES_MAX>,
+    /// The GPUs that they are, or are slices of, in the order of their names, all of one model; empty on a CPU
+    /// machine.
     pub gpus: List<Gpu, GPUS_MAX>,
     /// CPU time in thousandths of a core.
     pub cpu_millicores: u32,
@@ -71,8 +104,11 @@ pub struct Offer {
     pub listed_at: Timestamp,
     /// The machine, as measured.
     pub machine: Machine,
-    /// What of it is sold: GPUs of one model, or the machine.
+    /// What of it is sold: GPUs of one model, slices of one profile of them, or the machine.
     pub share: Share,
+    /// Which slice of a GPU each resource is; nothing when they are whole. A slice's resources are all places
+    /// where the host would make one, and a lease has one of them.
+    pub partition: Option<Partition>,
     /// In which portions.
     pub chunks: Chunks,
     /// Fewest GPUs of one lease; 0 on a machine without one.
@@ -83,17 +119,28 @@ pub struct Offer {
     pub sales: Sales,
     /// With what bounds.
     pub limits: Limits,
+    /// What the host measured of it.
+    pub measures: List<Measure, MEASURES_MAX>,
     /// Brokers that may make leases of it.
     pub brokers: List<BrokerId, BROKERS_MAX>,
+}
+
+/// The GPU that a resource is, or is a slice of.
+#[must_use]
+pub fn parent(resource: &str) -> &str {
+    mig::name::SliceName::parse(resource).map_or(resource, |slice| slice.gpu())
 }
 
 impl Share {
     /// What `part` is of this share: with its GPUs, in order.
     #[must_use]
     pub fn part(&self, part: &Part) -> Self {
-        let is_in = |gpu: &&Gpu| part.resources.iter().any(|name| **name == *gpu.uuid);
+        let is_in = |gpu: &&Gpu| {
+            let mut names = part.resources.iter();
+            names.any(|name| parent(name) == gpu.uuid.as_str())
+        };
         Self {
-            resources: part.resources.clone(),
+            resources: List::first(part.resources.iter().cloned()),
             gpus: List::first(self.gpus.iter().filter(is_in).cloned()),
             cpu_millicores: part.cpu_millicores,
             ram: part.ram,
@@ -103,7 +150,7 @@ impl Share {
 }
 
 impl Statement for Offer {
-    const TYPE: &'static str = "offer/v2";
+    const TYPE: &'static str = "offer/v3";
 }
 
 /// The id of the offer of `resources` by `host`: BLAKE3 of both, cut to 16 bytes.
@@ -129,6 +176,7 @@ impl Offer {
         let relied_on = (
             &self.id,
             &self.share,
+            &self.partition,
             (self.chunks, self.gpus_min),
             &self.prices,
             &self.sales,
@@ -137,7 +185,16 @@ impl Offer {
         Ok(Digest::of(&codec::encode(&relied_on)?))
     }
 
-    /// How many GPUs are sold together, fewest first: 0 alone on a machine without one.
+    /// What a benchmark measured, in the quantity's unit: by the newest version of its method, the least where
+    /// there are several.
+    #[must_use]
+    pub fn measured(&self, quantity: Quantity) -> Option<u64> {
+        let of_it = self.measures.iter().filter(|one| one.quantity == quantity);
+        let newest = of_it.min_by_key(|one| (Reverse(one.version), one.value));
+        newest.map(|one| one.value).filter(|value| *value > 0)
+    }
+
+    /// How many GPUs are sold together, fewest first: 0 alone on a machine without one, 1 alone of slices.
     pub fn counts(&self) -> impl Iterator<Item = u16> + '_ {
         let all = u16::try_from(self.share.gpus.len()).unwrap_or(u16::MAX);
         (0..=all).filter(move |count| self.is_sold_as(*count))
@@ -146,6 +203,9 @@ impl Offer {
     /// Whether `gpus` GPUs are sold together.
     #[must_use]
     pub fn is_sold_as(&self, gpus: u16) -> bool {
+        if self.partition.is_some() {
+            return gpus == 1;
+        }
         let all = u16::try_from(self.share.gpus.len()).unwrap_or(u16::MAX);
         if gpus == 0 || gpus == all {
             return gpus == all;
@@ -159,11 +219,13 @@ impl Offer {
     }
 
     /// What `gpus` GPUs have of the machine in proportion, as `(CPU in thousandths, RAM, shared memory,
-    /// largest disk)`, each rounded down; all of it where there are no GPUs.
+    /// largest disk)`, each rounded down; all of it where there are no GPUs, and of a slice.
     #[must_use]
     pub fn proportion(&self, gpus: u16) -> (u32, Bytes, Bytes, Bytes) {
-        let all = u64::try_from(self.share.gpus.len().max(1)).unwrap_or(1);
-        let part = if self.share.gpus.is_empty() {
+        let is_whole = self.share.gpus.is_empty() || self.partition.is_some();
+        let all = if is_whole { 1 } else { self.share.gpus.len() };
+        let all = u64::try_from(all).unwrap_or(u64::MAX);
+        let part = if is_whole {
             1
         } else {
             u64::from(gpus)

@@ -89,7 +89,13 @@ pub enum LeaseAction {
     /// Pay this much for each GPU and hour from now on: of a bid that rests, or an interruptible lease.
     SetBid(PricePerHour),
     /// Make it a contract of another kind, on the same resource.
-    Convert(Deal),
+    Convert {
+        /// What it becomes.
+        deal: Deal,
+        /// Most that an hour of all its GPUs may cost from then on, all in with its disk. A prepaid term is bounded
+        /// by what is paid in advance.
+        price_max: PricePerHour,
+    },
 }
 
 /// A renter's command about its lease.

@@ -13,14 +13,16 @@
 //! signature bytes: a signer can make many valid ones.
 
 mod draft;
+mod strict;
 
 pub use draft::Draft;
+pub use strict::Keys;
 
 use crate::bounded::Blob;
 use crate::codec::{self, CodecError};
 use crate::ids::{Digest, MessageId, PublicKey};
 use crate::units::{Millis, Seconds, Timestamp};
-use ed25519_dalek::{Signature, SigningKey, VerifyingKey};
+use ed25519_dalek::{Signature, SigningKey};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::marker::PhantomData;
@@ -177,10 +179,12 @@ impl<T: Statement> Signed<T> {
     /// # Errors
     /// What is wrong with it.
     pub fn verify(&self) -> Result<Verified<T>, SignatureError> {
-        let key = signer_key(&self.payload)?;
+        self.verify_by(None)
+    }
+
+    fn verify_by(&self, keys: Option<&mut Keys>) -> Result<Verified<T>, SignatureError> {
         let signature = Signature::from_components(self.signature.r, self.signature.s);
-        key.verify_strict(&signing_input(T::TYPE, &self.payload), &signature)
-            .map_err(|_| SignatureError::Signature)?;
+        strict::check(T::TYPE, &self.payload, &signature, keys)?;
         let payload: Payload<T> = codec::decode(&self.payload)?;
         if payload.header.version != ENVELOPE_VERSION {
             return Err(SignatureError::Version {
@@ -203,13 +207,32 @@ impl<T: Statement> Signed<T> {
         me: PublicKey,
         now: Timestamp,
     ) -> Result<Verified<T>, SignatureError> {
-        let verified = self.verify()?;
+        self.verify()?.fresh(me, now)
+    }
+
+    /// The same, of signers whose keys may be known: for whoever verifies what the same parties send again and
+    /// again.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn verify_fresh_by(
+        &self,
+        keys: &mut Keys,
+        me: PublicKey,
+        now: Timestamp,
+    ) -> Result<Verified<T>, SignatureError> {
+        self.verify_by(Some(keys))?.fresh(me, now)
+    }
+}
+
+impl<T> Verified<T> {
+    fn fresh(self, me: PublicKey, now: Timestamp) -> Result<Self, SignatureError> {
         let Header {
             audience,
             issued,
             expires,
             ..
-        } = verified.header;
+        } = self.header;
         if audience != ANYONE && audience != me {
             return Err(SignatureError::Audience { audience });
         }
@@ -228,7 +251,7 @@ impl<T: Statement> Signed<T> {
                 validity_ms: validity.0,
             });
         }
-        Ok(verified)
+        Ok(self)
     }
 }
 
@@ -307,41 +330,22 @@ impl<T> Verified<T> {
 }
 
 fn signing_input(statement: &str, payload: &[u8]) -> Vec<u8> {
-    let mut input = Vec::with_capacity(payload.len() + 64);
-    input.extend_from_slice(b"feira1");
-    for part in [NETWORK, statement] {
-        // Both are constants of this crate, far below 256 bytes.
-        input.push(u8::try_from(part.len()).unwrap_or(u8::MAX));
-        input.extend_from_slice(part.as_bytes());
-    }
-    let length = u32::try_from(payload.len()).unwrap_or(u32::MAX);
-    input.extend_from_slice(&length.to_le_bytes());
+    let mut input = signing_prefix(statement, payload);
     input.extend_from_slice(payload);
     input
 }
 
-/// The key named in the payload's header, if it is one a signature of which means something: a key of
-/// small order has signatures that verify for every message, and a second encoding would be a second name.
-fn signer_key(payload: &[u8]) -> Result<VerifyingKey, SignatureError> {
-    let bytes: [u8; 32] = payload
-        .get(2..34)
-        .and_then(|part| part.try_into().ok())
-        .ok_or_else(|| CodecError::Malformed {
-            reason: "too short for a statement".to_owned(),
-        })?;
-    let key = VerifyingKey::from_bytes(&bytes).map_err(|_| SignatureError::WeakKey)?;
-    if key.is_weak() || !is_canonical(&bytes) {
-        return Err(SignatureError::WeakKey);
+/// What stands before the payload in the signed bytes.
+fn signing_prefix(statement: &str, payload: &[u8]) -> Vec<u8> {
+    let mut prefix = b"feira1".to_vec();
+    for part in [NETWORK, statement] {
+        // Both are constants of this crate, far below 256 bytes.
+        prefix.push(u8::try_from(part.len()).unwrap_or(u8::MAX));
+        prefix.extend_from_slice(part.as_bytes());
     }
-    Ok(key)
-}
-
-/// Whether the encoding of a point that is not weak is its only one: its coordinate is below 2^255 - 19. The
-/// other second encodings, zero with a sign, are of weak points. To encode the point again would say the same
-/// for a tenth of what the whole check of a signature costs.
-fn is_canonical(key: &[u8; 32]) -> bool {
-    let [lowest, middle @ .., highest] = key;
-    *lowest < 0xed || highest & 0x7f != 0x7f || middle.iter().any(|byte| *byte != 0xff)
+    let length = u32::try_from(payload.len()).unwrap_or(u32::MAX);
+    prefix.extend_from_slice(&length.to_le_bytes());
+    prefix
 }
 
 #[cfg(test)]

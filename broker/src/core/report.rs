@@ -181,6 +181,9 @@ impl Desk {
                 StopReason::Exited(code) => Some(self.paused(now, PauseCause::Exited(*code))),
                 StopReason::OutOfMemory => Some(self.paused(now, PauseCause::OutOfMemory)),
                 StopReason::DiskFull => Some(self.paused(now, PauseCause::DiskFull)),
+                StopReason::GpuFault(fault) => {
+                    Some(self.paused(now, PauseCause::GpuFault(fault.clone())))
+                }
                 StopReason::Vacated => None,
                 StopReason::ResourceTaken => Some(self.failed(now, lease, taken())),
             },
@@ -200,6 +203,7 @@ impl Desk {
                 StopReason::Exited(code) => PauseCause::Exited(*code),
                 StopReason::OutOfMemory => PauseCause::OutOfMemory,
                 StopReason::DiskFull => PauseCause::DiskFull,
+                StopReason::GpuFault(fault) => PauseCause::GpuFault(fault.clone()),
                 StopReason::Vacated => noticed_for(lease),
                 StopReason::ResourceTaken => PauseCause::ResumeFailed(taken()),
             },

@@ -66,6 +66,7 @@ pub(super) fn of_pause(cause: &PauseCause) -> Reason {
         PauseCause::Exited(code) => Reason::plain("exited").saying(&format!("exit code {code}")),
         PauseCause::OutOfMemory => Reason::plain("out_of_memory"),
         PauseCause::DiskFull => Reason::plain("disk_full"),
+        PauseCause::GpuFault(fault) => Reason::plain("gpu_fault").saying(&fault.in_words()),
         PauseCause::Outbid => Reason::plain("outbid"),
         PauseCause::Preempted => Reason::plain("preempted"),
         PauseCause::FundsLow => Reason::plain("funds_low"),
@@ -83,6 +84,7 @@ fn of_refusal(reason: &RefusalReason) -> Reason {
         RefusalReason::Draining => refused("draining"),
         RefusalReason::EngineDown(detail) => refused("engine_down").saying(detail),
         RefusalReason::DiskFull => refused("disk_full"),
+        RefusalReason::GpuUnfit(detail) => refused("gpu_unfit").saying(detail),
     }
 }
 
@@ -104,6 +106,7 @@ fn of_problem(problem: &Problem) -> Reason {
         ProblemKind::EngineFailed => "engine_failed",
         ProblemKind::GpuUnavailable => "gpu_unavailable",
         ProblemKind::HostSilent => "host_silent",
+        ProblemKind::ImageNeedsOtherGpu => "image_needs_other_gpu",
     };
     Reason::failure(stage, code).saying(&problem.detail)
 }

@@ -9,7 +9,7 @@ use protocol::codec::CodecError;
 use protocol::ids::{BootId, BrokerId, Digest, HostId, LeaseId, MessageId, PublicKey, RenterId};
 use protocol::job::{Job, PinnedImage};
 use protocol::lease::{ContainerState, Meters, Report};
-use protocol::machine::{ContainerNetwork, GPUS_MAX, Gpu, Machine};
+use protocol::machine::{ContainerNetwork, GPUS_MAX, Gpu, Machine, Vendor};
 use protocol::offer::{Chunks, Offer, ResourceName, Share, WHOLE_MACHINE, offer_id};
 use protocol::signed::{Envelope, Signed, Statement, VALIDITY_MAX, Verified};
 use protocol::terms::{Limits, Prices, Sales};
@@ -230,6 +230,8 @@ impl HostActor {
             share,
             chunks: Chunks::Any,
             gpus_min: 0,
+            partition: None,
+            measures: List::default(),
             prices: Prices {
                 compute: PricePerHour(self.spec.ask_uh),
                 storage: PricePerGbMonth(self.spec.disk_ugbmo),
@@ -276,6 +278,7 @@ impl HostActor {
             runtime: Text::cut("runc 1.1.5"),
             network: ContainerNetwork::Bridge,
             gpus: List::<_, GPUS_MAX>::first(gpus),
+            ..Machine::unknown()
         }
     }
 }
@@ -319,6 +322,7 @@ fn gpu(model: &str, name: &str) -> Gpu {
         pcie_generation: 4,
         pcie_width: 16,
         power_limit_mw: 450_000,
+        ..Gpu::unknown(Vendor::Nvidia)
     }
 }
 

@@ -1,8 +1,7 @@
 //! The words and flags of the commands about leases one has.
 
-use crate::amounts::{parse_duration, parse_price, parse_variable};
+use crate::amounts::{parse_days, parse_duration, parse_price, parse_variable};
 use protocol::job::Variable;
-use protocol::terms::reserved::DAYS_MAX;
 use protocol::units::{PricePerHour, Seconds};
 
 const LEASE_FIELDS: &str = "\
@@ -10,7 +9,7 @@ JSON: feira.lease/1: id name kind state reason since broker host offer order ren
 ram_bytes disk_bytes gpu_count bid_usd_per_gpu_hour to_win_usd_per_gpu_hour rests_until must_go_by clears_by
 resumes_by_itself rates term price_usd_per_hour compute_usd_per_hour storage_usd_per_gb_month upload_usd_per_gb
 download_usd_per_gb fee_basis_points ordered_at started_at ends_by disk_until running_seconds max_seconds
-charged_usd held_usd budget_usd low_balance addresses";
+promised_until charged_usd held_usd budget_usd low_balance addresses";
 
 /// One lease.
 #[derive(Debug, clap::Args)]
@@ -171,7 +170,7 @@ pub(crate) struct ConvertArgs {
         long,
         value_name = "DAYS",
         allow_negative_numbers = true,
-        value_parser = clap::value_parser!(u16).range(1..=i64::from(DAYS_MAX))
+        value_parser = parse_days
     )]
     pub days: Option<u16>,
     /// Do not ask

@@ -1,10 +1,9 @@
 //! The words and flags of `feira rent` and `feira bid`.
 
-use crate::amounts::{in_cores, in_gigabytes, parse_cores, parse_duration, parse_gigabytes};
-use crate::amounts::{parse_price, parse_variable, shortened};
+use crate::amounts::{in_cores, in_gigabytes, parse_cores, parse_days, parse_duration};
+use crate::amounts::{parse_gigabytes, parse_price, parse_variable, shortened};
 use crate::commands::search::FilterArgs;
 use protocol::job::Variable;
-use protocol::terms::reserved::DAYS_MAX;
 use protocol::units::{Bytes, MicroUsd, PricePerHour, Seconds};
 
 const EXAMPLES: &str = "\
@@ -117,7 +116,7 @@ pub(crate) struct DealArgs {
         value_name = "DAYS",
         group = "deal",
         allow_negative_numbers = true,
-        value_parser = clap::value_parser!(u16).range(1..=i64::from(DAYS_MAX))
+        value_parser = parse_days
     )]
     pub reserve: Option<u16>,
 }

@@ -13,7 +13,7 @@ use crate::view::{Held, hourly, kind_word, lease_object, unit};
 use protocol::lease::Phase;
 use protocol::offer::Offer;
 use protocol::order::LeaseAction;
-use protocol::terms::{ContractKind, reserved};
+use protocol::terms::{ContractKind, Need, Prices, reserved};
 use protocol::units::{BasisPoints, MicroUsd, Millis, PricePerHour};
 use serde_json::json;
 
@@ -55,7 +55,9 @@ pub(crate) async fn run(context: &Context, arguments: &ConvertArgs) -> Result<Ex
         .term
         .map_or(MicroUsd::ZERO, |term| term.quote.prepaid);
     let deal = claim.deal(context.now(), quoted);
-    let now = command(context, &held, LeaseAction::Convert(deal)).await?;
+    let price_max = change.price_max(&held)?;
+    let action = LeaseAction::Convert { deal, price_max };
+    let now = command(context, &held, action).await?;
     if context.printer.format().is_for_people() {
         context.printer.done(&format!(
             "{} is {} now: {}/h all in",
@@ -186,6 +188,27 @@ impl Change {
         Err(Failure::new(Code::BudgetTooSmall, what)
             .help("a budget stays what it was at the order: take a shorter term (--days)")
             .help("or rent anew with one that covers it: feira rent … --reserve DAYS --budget USD"))
+    }
+
+    /// What an hour costs all in at the price that was shown: a host that asks more by now is not paid it.
+    fn price_max(&self, held: &Held) -> Result<PricePerHour, Failure> {
+        let view = &held.view;
+        let gpus = u64::from(view.gpu_count.max(1));
+        let bid = match self.claim {
+            Claim::Interruptible { bid, .. } => Some(PricePerHour(bid.0.saturating_mul(gpus))),
+            Claim::OnDemand | Claim::Bid { .. } | Claim::Reserved { .. } => None,
+        };
+        let Some(compute) = bid.or(self.ask) else {
+            let what = "what its host asks is not known now, so nobody can say what it would cost";
+            return Err(Failure::new(Code::CannotConvert, what)
+                .help("try again when its host shows offers: feira search"));
+        };
+        let prices = Prices {
+            compute,
+            ..view.prices
+        };
+        let hour = prices.all_in_hour(Need::disk(view.disk));
+        Ok(PricePerHour(u64::try_from(hour.0).unwrap_or(0)))
     }
 
     fn object(&self, held: &Held) -> Object {

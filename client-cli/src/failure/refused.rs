@@ -40,6 +40,8 @@ impl Failure {
                     "raise the ceiling: --max-price {}",
                     dollars(*price)
                 )),
+            Rejection::PrepayAboveLimit { .. } => Self::new(Code::PriceAboveLimit, what)
+                .help("its host raised the price: see what it costs now, and agree anew"),
             Rejection::NotEnoughMoney { .. } => Self::new(Code::NotEnoughMoney, what)
                 .help("see what there is, and how to top up: feira balance")
                 .help("or lower what is held: --budget"),
@@ -211,6 +213,7 @@ fn refusal_in_words(reason: &RefusalReason) -> String {
         RefusalReason::Draining => "it takes no new leases now".to_owned(),
         RefusalReason::EngineDown(detail) => format!("its container engine is down: {detail}"),
         RefusalReason::DiskFull => "it has not enough free disk now".to_owned(),
+        RefusalReason::GpuUnfit(detail) => format!("its GPU is not fit now: {detail}"),
     }
 }
 
@@ -228,6 +231,7 @@ pub(crate) fn problem_in_words(problem: &Problem) -> String {
         ProblemKind::EngineFailed => "the container engine failed",
         ProblemKind::GpuUnavailable => "the GPU could not be given to the container",
         ProblemKind::HostSilent => "the host is silent",
+        ProblemKind::ImageNeedsOtherGpu => "the image needs a newer driver or another GPU",
     };
     if problem.detail.is_empty() {
         return format!("{stage}: {kind}");
@@ -257,6 +261,9 @@ fn advice(problem: &Problem) -> &'static str {
         // The host refuses variables of the order in these words.
         ProblemKind::ImageUnusable if problem.detail.contains("variable") => {
             "nothing was billed; leave that variable out of --env"
+        }
+        ProblemKind::ImageNeedsOtherGpu => {
+            "nothing was billed; choose an offer that has it: feira search 'cuda>=… compute_cap>=…'"
         }
         ProblemKind::ImageUnusable => "nothing was billed; build the image without that setting",
         ProblemKind::RegistryDown

@@ -73,6 +73,7 @@ fn of_lease(held: &Held, now: Timestamp) -> Value {
         "disk_until": time(view.disk_until),
         "running_seconds": view.running.seconds().0,
         "max_seconds": view.duration_max.map(|most| most.0),
+        "promised_until": time(view.until),
         "charged_usd": view.charged.total().decimal(),
         "held_usd": view.held.decimal(),
         "budget_usd": view.budget.decimal(),

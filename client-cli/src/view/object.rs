@@ -8,7 +8,7 @@ use crate::commands::bid::to_win;
 use crate::printer::Object;
 use protocol::lease::{LeaseView, Phase};
 use protocol::terms::{ContractKind, RateStep};
-use protocol::units::{MicroUsd, Millis, Timestamp};
+use protocol::units::{Bytes, MicroUsd, Millis, Timestamp};
 use protocol::usage::Term;
 
 /// A lease as people see it.
@@ -183,12 +183,15 @@ fn line(label: &str, value: String) -> (String, String) {
 }
 
 fn machine_in_words(view: &LeaseView) -> String {
-    format!(
-        "{} vCPU, {} RAM, {} disk",
-        cores_in_words(view.cpu_millicores),
-        ram_in_words(view.ram),
-        view.disk
-    )
+    let (cpu, ram) = (view.cpu_millicores, view.ram);
+    // A bid that waits has no machine yet, and mostly asks for no part of one by number.
+    let share = match (cpu > 0, ram > Bytes(0)) {
+        (true, true) => format!("{} vCPU, {} RAM", cores_in_words(cpu), ram_in_words(ram)),
+        (true, false) => format!("{} vCPU, RAM in proportion", cores_in_words(cpu)),
+        (false, true) => format!("{} RAM, vCPU in proportion", ram_in_words(ram)),
+        (false, false) => "vCPU and RAM in proportion to its GPUs".to_owned(),
+    };
+    format!("{share}, {} disk", view.disk)
 }
 
 fn price_in_words(view: &LeaseView, hourly: MicroUsd) -> String {

@@ -45,6 +45,7 @@ pub(crate) fn pause_in_words(cause: &PauseCause) -> String {
             "a lease on demand took its place; it resumes by itself when its bid wins".to_owned()
         }
         PauseCause::DiskFull => "it wrote more than its disk and was stopped".to_owned(),
+        PauseCause::GpuFault(fault) => fault.in_words(),
         PauseCause::FundsLow => "the money would not last another five minutes".to_owned(),
         PauseCause::ResumeFailed(problem) => {
             format!(

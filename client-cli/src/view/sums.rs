@@ -61,8 +61,10 @@ pub(crate) fn ends_by(view: &LeaseView, now: Timestamp) -> Option<Timestamp> {
         return view.rests_until;
     }
     let by_term = view.term.as_ref().and_then(term_ends);
+    let by_host = view.until;
     if !matches!(view.phase, Phase::Running | Phase::Noticed(..)) {
-        return by_term.filter(|_| view.phase.is_open());
+        let first = by_term.into_iter().chain(by_host).min();
+        return first.filter(|_| view.phase.is_open());
     }
     // The budget of a lease with a term is what is left beside what was prepaid.
     let left = view.budget.saturating_sub(view.charged.total());
@@ -71,7 +73,8 @@ pub(crate) fn ends_by(view: &LeaseView, now: Timestamp) -> Option<Timestamp> {
         let left = most.millis().0.saturating_sub(view.running.0);
         now.after(Millis(left))
     });
-    by_money.into_iter().chain(by_time).chain(by_term).min()
+    let by_itself = by_money.into_iter().chain(by_time).chain(by_term);
+    by_itself.chain(by_host).min()
 }
 
 /// When a term that began is over.
@@ -161,6 +164,24 @@ mod tests {
         assert_eq!(ends_by(&view, BEGINS), Some(over));
         view.budget = MicroUsd(6_944);
         assert_eq!(ends_by(&view, BEGINS), Some(Timestamp(BEGINS.0 + HOUR)));
+    }
+
+    #[test]
+    fn a_lease_ends_with_its_hosts_promise_if_that_is_first_also_while_it_is_stopped() {
+        let mut view = reserved_lease();
+        let promised = Timestamp(BEGINS.0 + 500 * HOUR);
+        view.until = Some(promised);
+        assert_eq!(ends_by(&view, BEGINS), Some(promised));
+        view.phase = Phase::Paused(protocol::lease::PauseCause::Renter);
+        assert_eq!(ends_by(&view, BEGINS), Some(promised));
+        // The term of 720 h is over before a promise of 800 h is.
+        view.until = Some(Timestamp(BEGINS.0 + 800 * HOUR));
+        assert_eq!(
+            ends_by(&view, BEGINS),
+            Some(Timestamp(BEGINS.0 + 720 * HOUR))
+        );
+        view.phase = Phase::Closed(protocol::lease::EndCause::Renter);
+        assert_eq!(ends_by(&view, BEGINS), None);
     }
 
     #[test]

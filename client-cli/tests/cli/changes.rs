@@ -56,7 +56,13 @@ fn a_lease_that_runs_becomes_one_of_another_kind() -> Test {
     assert_eq!(convert.code, Some(0), "{convert:#?}");
     assert_eq!(convert.json()?["kind"], "on_demand");
     let actions = broker.seen(|seen| seen.commands.clone());
-    assert_eq!(actions[0].1, LeaseAction::Convert(Deal::OnDemand));
+    // The price that was shown: what the lease costs an hour, all in with its disk.
+    let LeaseAction::Convert { deal, price_max } = actions[0].1 else {
+        panic!("{actions:?}")
+    };
+    let shown = convert.json()?["price_usd_per_hour"].to_string();
+    let shown: MicroUsd = shown.trim_matches('"').parse()?;
+    assert_eq!((deal, price_max.amount()), (Deal::OnDemand, shown));
     for (words, what) in [
         ("interruptible", "needs your bid: --price"),
         ("reserve", "needs its length: --days"),
@@ -166,6 +172,14 @@ fn each_new_refusal_has_its_exit_code() -> Test {
             },
             1,
             "E0425",
+        ),
+        (
+            Rejection::PrepayAboveLimit {
+                price: MicroUsd(2),
+                allowed: MicroUsd(1),
+            },
+            5,
+            "see what it costs now",
         ),
         (Rejection::OwnMachine, 1, "E0426"),
         (Rejection::HostSuspended(text()), 7, "E0416"),

@@ -160,12 +160,12 @@ const REFUSALS: &[(&[&str], i32, &[&str])] = &[
     (
         &["rent", "o-7k3f", "--image", "x", "--reserve", "0"],
         2,
-        &["--reserve", "0 is not in 1..=365"],
+        &["--reserve", "from 1 to 365"],
     ),
     (
         &["rent", "o-7k3f", "--image", "x", "--reserve", "366"],
         2,
-        &["--reserve", "366"],
+        &["--reserve", "from 1 to 365, like 30", "prepay another"],
     ),
     (
         &["rent", "o-7k3f", "--image", "x", "--gpus", "-1"],

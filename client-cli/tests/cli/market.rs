@@ -202,7 +202,7 @@ impl Desk {
                     found.bid = Some(bid);
                     found.phase.clone()
                 }
-                LeaseAction::Convert(deal) => {
+                LeaseAction::Convert { deal, .. } => {
                     found.kind = deal.kind();
                     found.phase.clone()
                 }
@@ -336,6 +336,7 @@ impl Desk {
             revision: 1,
             image: order.job.image.clone(),
             gpus: List::default(),
+            partition: None,
             cpu_millicores: 8000,
             ram: Bytes(30 << 30),
             disk: order.disk,
@@ -350,6 +351,7 @@ impl Desk {
             held: MicroUsd(400_000),
             budget: order.budget,
             duration_max: order.duration_max,
+            until: None,
             disk_until: None,
             low_balance: false,
             grant: None,

@@ -22,6 +22,7 @@ pub(super) fn stopped(reason: &StopReason) -> String {
         StopReason::Exited(code) => format!("its program ended with {code}"),
         StopReason::OutOfMemory => "its program used up its memory".to_owned(),
         StopReason::DiskFull => "it wrote more than its disk".to_owned(),
+        StopReason::GpuFault(fault) => fault.in_words(),
         StopReason::Vacated => "it was given notice, which is over".to_owned(),
         StopReason::ResourceTaken => "what it ran on is another lease's now".to_owned(),
     }
@@ -35,6 +36,7 @@ pub(super) fn refused(reason: &RefusalReason) -> String {
         RefusalReason::BadOrder(detail) => format!("the order is not good: {detail}"),
         RefusalReason::Draining => "this host is stopping".to_owned(),
         RefusalReason::EngineDown(detail) => format!("the engine does not answer: {detail}"),
+        RefusalReason::GpuUnfit(detail) => format!("a GPU of it is not fit now: {detail}"),
         RefusalReason::DiskFull => "there is not so much disk that is not promised".to_owned(),
     }
 }

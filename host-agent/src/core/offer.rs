@@ -81,6 +81,8 @@ pub fn offers(
             machine: measured.clone(),
             chunks: listing.chunks,
             gpus_min: listing.gpus_min.min(all),
+            partition: None,
+            measures: List::default(),
             prices: listing.prices,
             sales: listing.sales,
             limits: Limits {

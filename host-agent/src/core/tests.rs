@@ -16,7 +16,7 @@ use protocol::bounded::{List, Text};
 use protocol::ids::{BootId, BrokerId, HostId, LeaseId, MessageId, OrderId, PublicKey, RenterId};
 use protocol::job::{Job, PinnedImage};
 use protocol::lease::{Award, Goal, LeaseGoal, Want};
-use protocol::machine::{ContainerNetwork, Gpu, Machine};
+use protocol::machine::{ContainerNetwork, Gpu, Machine, Vendor};
 use protocol::offer::{Chunks, Offer, Part};
 use protocol::order::{Order, Target};
 use protocol::signed::{Envelope, Signed, Statement};
@@ -48,6 +48,7 @@ pub(crate) fn gpu(uuid: &str) -> Gpu {
         pcie_generation: 4,
         pcie_width: 16,
         power_limit_mw: 450_000,
+        ..Gpu::unknown(Vendor::Nvidia)
     }
 }
 
@@ -67,6 +68,7 @@ pub(crate) fn machine(gpus: &[Gpu]) -> Machine {
         runtime: Text::cut("runc 1.1.5"),
         network: ContainerNetwork::None,
         gpus: List::first(gpus.iter().cloned()),
+        ..Machine::unknown()
     }
 }
 

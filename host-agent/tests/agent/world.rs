@@ -17,7 +17,7 @@ use host_agent::runtime::{RunState, Runtime};
 use protocol::bounded::{List, Text};
 use protocol::ids::{HostId, LeaseId};
 use protocol::lease::LeaseGoal;
-use protocol::machine::{ContainerNetwork, Gpu};
+use protocol::machine::{ContainerNetwork, Gpu, Vendor};
 use protocol::net::Identity;
 use protocol::offer::Chunks;
 use protocol::operator::ask;
@@ -131,6 +131,7 @@ fn gpu(uuid: &str) -> Gpu {
         pcie_generation: 4,
         pcie_width: 16,
         power_limit_mw: 0,
+        ..Gpu::unknown(Vendor::Nvidia)
     }
 }
 

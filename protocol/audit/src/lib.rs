@@ -14,5 +14,28 @@
 //! again. What the proof does not show: that it is one card and not two, that the renter gets the same card an
 //! hour later, that it is not relayed to a genuine card elsewhere.
 
+pub mod class;
+
 pub mod frame;
 pub mod message;
+
+mod keystream;
+pub mod substitution;
+
+pub mod row;
+
+pub mod hash;
+pub mod tree;
+
+pub mod chain;
+
+pub mod conversation;
+pub mod judge;
+pub mod transcript;
+pub mod verifier;
+
+pub mod processor;
+pub mod prover;
+
+#[cfg(test)]
+mod fixtures;

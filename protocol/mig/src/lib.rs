@@ -10,4 +10,7 @@ pub mod layout;
 
 pub mod board;
 pub mod lost;
+pub mod plan;
 pub mod price;
+
+pub mod amd;

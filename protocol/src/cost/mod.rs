@@ -13,10 +13,10 @@
 //! come to the same micro-dollar. Must not know where offers are kept, or how many there are.
 
 mod assumption;
-mod catalogue;
+mod card;
 mod cluster;
 pub mod formula;
-mod number;
+pub(crate) mod number;
 mod profile;
 mod site;
 mod sum;
@@ -26,7 +26,7 @@ pub use assumption::{
     HAZARD_PER_HOUR, INTERRUPTIONS_PER_HOUR, MEMORY_EFFICIENCY, NETWORK_BYTES_PER_SECOND,
     UNPACK_BYTES_PER_SECOND,
 };
-pub use catalogue::{Card, card_of};
+pub use card::{Card, card_of};
 pub use cluster::{Cluster, Step};
 pub use number::rounded;
 pub use profile::{Fraction, FractionError, JobProfile, Precision, RATES_MAX, Rate, Work};

@@ -7,12 +7,12 @@ use crate::units::Seconds;
 use std::time::Duration;
 
 /// `number` as a float: the nearest one.
-pub(super) fn float(number: u64) -> f64 {
+pub(crate) fn float(number: u64) -> f64 {
     Duration::from_secs(number).as_secs_f64()
 }
 
 /// The whole number nearest to `number`; the largest when it is beyond all, or not a number.
-pub(super) fn nearest(number: f64) -> u64 {
+pub(crate) fn nearest(number: f64) -> u64 {
     let rounded = libm::round(number.max(0.0));
     Duration::try_from_secs_f64(rounded).map_or(u64::MAX, |whole| whole.as_secs())
 }

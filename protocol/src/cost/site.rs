@@ -2,9 +2,12 @@
 //!
 //! A fact that nobody measured is absent here and assumed by the sum, which says so.
 
-use super::catalogue::{Card, card_of};
+use super::card::Card;
+use super::number::float;
 use super::profile::JobProfile;
+use crate::catalogue::sheet_of;
 use crate::filter::ModelName;
+use crate::machine::Quantity;
 use crate::offer::Offer;
 use crate::terms::Prices;
 use crate::units::{Bytes, PricePerHour, Seconds, Timestamp};
@@ -82,8 +85,15 @@ impl<'a> Sites<'a> {
             } else {
                 ModelName::reported(name, vram)
             };
-            (card_of(&model), self.job.rate_on(&model))
+            (sheet_of(&model, vram).map(Card::from), self.job.rate_on(&model))
         });
+        let card = match (&offer.partition, card) {
+            (Some(partition), Some(card)) => Some(card.slice(partition)),
+            (_, card) => card,
+        };
+        let measured = |quantity: Quantity, bytes: f64| {
+            offer.measured(quantity).map(|value| float(value) * bytes)
+        };
         let promised = offer.limits.until.map(|until| until.since(now).seconds());
         let asked = Prices {
             compute: price,
@@ -95,7 +105,11 @@ impl<'a> Sites<'a> {
             gpus,
             machines: 1,
             card,
-            rate,
+            // A job's own rate is that of a whole GPU.
+            rate: rate.filter(|_| offer.partition.is_none()),
+            download: measured(Quantity::Download, 125.0),
+            upload: measured(Quantity::Upload, 125.0),
+            disk: measured(Quantity::DiskRead, 1e6),
             duration_max: offer.limits.duration_max.into_iter().chain(promised).min(),
             disk_max: Some(disk_max),
             ..Site::default()

@@ -17,7 +17,7 @@ pub struct ModelName {
 }
 
 /// Words that say who made a GPU or what it is sold as, and never tell two apart.
-const MAKERS: [&str; 13] = [
+const MAKERS: [&str; 14] = [
     "nvidia",
     "geforce",
     "tesla",
@@ -28,6 +28,7 @@ const MAKERS: [&str; 13] = [
     "instinct",
     "intel",
     "gpu",
+    "graphics",
     "generation",
     "edition",
     "corporation",
@@ -68,6 +69,8 @@ impl ModelName {
     pub fn asked(text: &str) -> Self {
         let lower = text.to_ascii_lowercase();
         let joined = lower
+            .replace("(r)", " ")
+            .replace("(tm)", " ")
             .replace("max-q", "maxq")
             .replace("max_q", "maxq")
             .replace("max q", "maxq");
@@ -104,6 +107,11 @@ impl ModelName {
             .or_else(|| self.base.strip_prefix("gtx"));
         let same = self.base == asked.base || short == Some(asked.base.as_str());
         same && asked.forms.is_subset(&self.forms)
+    }
+
+    /// How many forms it names: a name that says more means less.
+    pub(crate) fn forms(&self) -> usize {
+        self.forms.len()
     }
 
     /// Letters and digits of the model: what names are ordered by.

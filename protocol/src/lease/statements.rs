@@ -1,6 +1,6 @@
 //! What broker and host say of a lease: the match, the grant or refusal, reports, and the broker's goal.
 
-use super::{Problem, RefusalReason, Stage};
+use super::{GpuFault, Problem, RefusalReason, Stage};
 use crate::bounded::List;
 use crate::ids::{BootId, Digest, HostId, LeaseId, OfferId, RenterId};
 use crate::machine::GPUS_MAX;
@@ -70,7 +70,7 @@ pub struct Refusal {
 }
 
 impl Statement for Refusal {
-    const TYPE: &'static str = "refusal/v1";
+    const TYPE: &'static str = "refusal/v2";
 }
 
 /// What a host says of one lease: where its container stands and what its meters read, from the start.
@@ -91,7 +91,7 @@ pub struct Report {
 }
 
 impl Statement for Report {
-    const TYPE: &'static str = "report/v1";
+    const TYPE: &'static str = "report/v2";
 }
 
 /// Cumulative counters of a lease over all its runs, by the host's monotonic clock and counters.
@@ -121,7 +121,7 @@ pub enum ContainerState {
 }
 
 /// Why a container does not run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum StopReason {
     /// The goal said so.
     Asked,
@@ -135,6 +135,8 @@ pub enum StopReason {
     DiskFull,
     /// It was given notice, and is stopped.
     Vacated,
+    /// A GPU of it failed, and it was killed for it.
+    GpuFault(GpuFault),
 }
 
 /// Most leases of one broker on one host.

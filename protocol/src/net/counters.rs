@@ -42,11 +42,13 @@ pub enum Refusal {
     TooManyConnectionsOfAddress,
     /// A request while as many from its address as are allowed were still arriving.
     TooManyArrivingOfAddress,
+    /// A measurement of the network over what is given to its peer, or to all.
+    TooManyMeasurements,
 }
 
 impl Refusal {
     /// Every reason, in the order of the counters.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::TooManyConnections,
         Self::ForeignKey,
         Self::WrongVersion,
@@ -65,6 +67,7 @@ impl Refusal {
         Self::TooManyPendingOfAddress,
         Self::TooManyConnectionsOfAddress,
         Self::TooManyArrivingOfAddress,
+        Self::TooManyMeasurements,
     ];
 
     /// The reason as a metrics label.
@@ -89,6 +92,7 @@ impl Refusal {
             Self::TooManyPendingOfAddress => "too_many_pending_of_address",
             Self::TooManyConnectionsOfAddress => "too_many_connections_of_address",
             Self::TooManyArrivingOfAddress => "too_many_arriving_of_address",
+            Self::TooManyMeasurements => "too_many_measurements",
         }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures::{AsyncReadExt, FutureExt};
-use governor::{DefaultKeyedRateLimiter, Quota};
+use governor::{DefaultDirectRateLimiter, DefaultKeyedRateLimiter, Quota};
 use libp2p::PeerId;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::JoinSet;
@@ -15,6 +15,7 @@ use super::config::Limits;
 use super::counters::{NetCounters, Refusal};
 use super::requests::{Answering, Arrived, Arriving};
 use super::sources::Source;
+use super::speed;
 use super::streams::{GuardedStream, Inbound, Kind};
 use super::tunnels::Tunnel;
 use super::wire::{PeerRefusal, write_accepted, write_refusal};
@@ -22,6 +23,8 @@ use crate::ids::PublicKey;
 
 /// Links one peer may hold: one for each program it runs with the same key.
 const LINKS_PER_PEER: usize = 8;
+/// Two at once would each measure half.
+const SPEEDS_PER_PEER: usize = 1;
 /// Refusals being written at once, to all peers; beyond it a stream is dropped, which the peer sees as closed.
 const REFUSALS_AT_ONCE: usize = 1024;
 /// Buckets that have filled up again are forgotten each time this many requests have come.
@@ -51,6 +54,7 @@ pub(crate) struct Places {
     requests: Arc<Semaphore>,
     tunnels: Arc<Semaphore>,
     links: Arc<Semaphore>,
+    speeds: Arc<Semaphore>,
 }
 
 impl Places {
@@ -59,6 +63,7 @@ impl Places {
             requests: Arc::new(Semaphore::new(limits.in_flight_per_peer)),
             tunnels: Arc::new(Semaphore::new(limits.tunnels_per_peer)),
             links: Arc::new(Semaphore::new(LINKS_PER_PEER)),
+            speeds: Arc::new(Semaphore::new(SPEEDS_PER_PEER)),
         }
     }
 
@@ -67,6 +72,7 @@ impl Places {
             Kind::Request => &self.requests,
             Kind::Tunnel => &self.tunnels,
             Kind::Link => &self.links,
+            Kind::Speed => &self.speeds,
         };
         Arc::clone(places).try_acquire_owned().ok()
     }
@@ -78,6 +84,7 @@ pub(crate) const fn places_of(kind: Kind, limits: &Limits) -> usize {
         Kind::Request => limits.in_flight_per_peer,
         Kind::Tunnel => limits.tunnels_per_peer,
         Kind::Link => LINKS_PER_PEER,
+        Kind::Speed => SPEEDS_PER_PEER,
     }
 }
 
@@ -90,6 +97,7 @@ pub(crate) struct Gate {
     /// Kept beyond a peer's disconnection until full again: reconnecting does not refill a bucket.
     buckets: DefaultKeyedRateLimiter<PeerId>,
     until_sweep: u32,
+    measurements: Measurements,
     arriving: Arc<Semaphore>,
     /// The same for each source; those of which nothing is arriving are forgotten now and then.
     arriving_of: BTreeMap<Source, Arc<Semaphore>>,
@@ -122,6 +130,7 @@ impl Gate {
             tunnels,
             buckets: DefaultKeyedRateLimiter::keyed(quota),
             until_sweep: SWEEP_EVERY,
+            measurements: Measurements::new(&limits),
             arriving: Arc::new(Semaphore::new(limits.arriving)),
             arriving_of: BTreeMap::new(),
             refusals: Arc::new(Semaphore::new(REFUSALS_AT_ONCE)),
@@ -142,6 +151,7 @@ impl Gate {
             Kind::Request => self.admit_request(peer, source, inbound),
             Kind::Tunnel => self.admit_tunnel(peer, inbound),
             Kind::Link => self.admit_link(peer, inbound.stream),
+            Kind::Speed => self.admit_speed(peer, inbound),
         }
     }
 
@@ -154,6 +164,8 @@ impl Gate {
     /// Refuses everything from now on.
     pub(crate) fn stop(&mut self) {
         self.stopping = true;
+        // Nobody waits for the end of one: it is asked for again elsewhere or later.
+        self.measurements.running.abort_all();
     }
 
     /// Waits until nothing is being answered any more.
@@ -211,6 +223,7 @@ impl Gate {
         if self.until_sweep == 0 {
             self.until_sweep = SWEEP_EVERY;
             self.buckets.retain_recent();
+            self.measurements.of_peer.retain_recent();
             let most = self.limits.arriving_per_address;
             self.arriving_of
                 .retain(|_, places| places.available_permits() < most);
@@ -258,6 +271,30 @@ impl Gate {
         });
     }
 
+    fn admit_speed(&mut self, peer: &Peer, inbound: Inbound) {
+        let Inbound {
+            mut stream,
+            peer: id,
+            ..
+        } = inbound;
+        let place = peer.inbound.take(Kind::Speed);
+        let Some(places) = place.and_then(|place| self.measurements.take(id, place)) else {
+            self.refuse(
+                stream,
+                Refusal::TooManyMeasurements,
+                PeerRefusal::MeasuredEnough,
+            );
+            return;
+        };
+        let limits = self.limits;
+        self.measurements.running.spawn(async move {
+            let _places = places;
+            if let Ok(Ok(())) = timeout(limits.frame_timeout, write_accepted(&mut stream)).await {
+                speed::serve(&mut stream, limits.speed).await;
+            }
+        });
+    }
+
     fn refuse(&mut self, stream: GuardedStream, counted: Refusal, said: PeerRefusal) {
         self.counters.refuse(counted);
         self.say_no(stream, said);
@@ -279,5 +316,39 @@ impl Gate {
     fn reap(&mut self) {
         while let Some(Some(_)) = self.serving.join_next().now_or_never() {}
         while let Some(Some(_)) = self.links.join_next().now_or_never() {}
+        while let Some(Some(_)) = self.measurements.running.join_next().now_or_never() {}
+    }
+}
+
+/// Measurements of the network that are given: how many at once, and how often to whom.
+struct Measurements {
+    at_once: Arc<Semaphore>,
+    /// Kept beyond a peer's disconnection until full again, as the buckets of requests are.
+    of_peer: DefaultKeyedRateLimiter<PeerId>,
+    of_all: DefaultDirectRateLimiter,
+    running: JoinSet<()>,
+}
+
+impl Measurements {
+    fn new(limits: &Limits) -> Self {
+        let speed = &limits.speed;
+        Self {
+            at_once: Arc::new(Semaphore::new(speed.at_once)),
+            of_peer: DefaultKeyedRateLimiter::keyed(Quota::per_hour(speed.per_peer_and_hour)),
+            of_all: DefaultDirectRateLimiter::direct(Quota::per_hour(speed.per_hour)),
+            running: JoinSet::new(),
+        }
+    }
+
+    /// Asks for a place first, so that whoever has to wait for one loses no turn by it.
+    fn take(
+        &self,
+        peer: PeerId,
+        of_peer: OwnedSemaphorePermit,
+    ) -> Option<(OwnedSemaphorePermit, OwnedSemaphorePermit)> {
+        let of_all = Arc::clone(&self.at_once).try_acquire_owned().ok()?;
+        self.of_peer.check_key(&peer).ok()?;
+        self.of_all.check().ok()?;
+        Some((of_peer, of_all))
     }
 }

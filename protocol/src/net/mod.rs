@@ -15,7 +15,7 @@
 //! * [`identity`]: the key file, and what a key is called on the network.
 //! * [`node`]: start a node and use it; [`config`] says what it may be told.
 //! * [`link`]: keep the connection to a broker for ever, and a relay circuit on it.
-//! * [`requests`], [`tunnels`]: the two things that cross a connection.
+//! * [`requests`], [`tunnels`]: the two things that cross a connection. [`speed`]: how fast it is.
 //! * [`counters`]: what was let in and what was refused, for metrics.
 
 pub mod identity;
@@ -26,6 +26,8 @@ pub mod node;
 pub mod link;
 pub mod requests;
 pub mod tunnels;
+
+pub mod speed;
 
 pub mod frames;
 
@@ -44,13 +46,14 @@ mod surplus;
 mod wire;
 
 pub use address::{AddressError, circuit_address, parse_address, peer_of_address};
-pub use config::{Limits, NodeConfig, RelayLimits, Role};
+pub use config::{Limits, NodeConfig, RelayLimits, Role, SpeedLimits};
 pub use counters::{NetCounters, Refusal};
 pub use identity::{Identity, IdentityError, peer_id_of, public_key_of};
 pub use libp2p::{Multiaddr, PeerId};
 pub use link::{Circuit, LinkDown, LinkHandle, LinkState, ReserveRelay};
 pub use node::{ConnectError, Node, NodeError, NodeEvent, NodeEvents};
 pub use requests::{ReplyError, RequestError, Responder};
+pub use speed::{Direction, Speed, SpeedError};
 pub use tunnels::{Tunnel, TunnelError};
 pub use wire::{MAX_FRAME, PeerRefusal};
 

@@ -1,4 +1,4 @@
-//! Raw streams of three kinds, opened on the best connection to a peer and handed up when they arrive.
+//! Raw streams of four kinds, opened on the best connection to a peer and handed up when they arrive.
 //! It counts and refuses nothing: the gate does, with the stream in hand, so that it can say so to the peer.
 //!
 //! Written here, and not taken from `libp2p-stream`, because that one drops inbound streams without a word when
@@ -34,10 +34,12 @@ pub(crate) enum Kind {
     Tunnel,
     /// Nothing: as long as it is open, both sides keep the connection.
     Link,
+    /// Bytes that are only counted.
+    Speed,
 }
 
 impl Kind {
-    pub(crate) const ALL: [Self; 3] = [Self::Request, Self::Tunnel, Self::Link];
+    pub(crate) const ALL: [Self; 4] = [Self::Request, Self::Tunnel, Self::Link, Self::Speed];
 }
 
 impl AsRef<str> for Kind {
@@ -46,6 +48,7 @@ impl AsRef<str> for Kind {
             Self::Request => "/feira/rpc/1",
             Self::Tunnel => "/feira/tunnel/1",
             Self::Link => "/feira/link/1",
+            Self::Speed => "/feira/speed/1",
         }
     }
 }

@@ -5,6 +5,7 @@
 //! request   u32 little-endian length ‖ bytes
 //! reply     0 ‖ u32 little-endian length ‖ bytes        or   refusal (one byte, never 0)
 //! tunnel    acceptor first: 0, then the tunnel's bytes  or   refusal
+//! speed     acceptor first: 0, then see `speed`         or   refusal
 //! ```
 //! The length is there so that a stream cut in the middle is never taken for a whole message.
 
@@ -51,10 +52,13 @@ pub enum PeerRefusal {
     /// More connections of one key than the peer allows; it closes this one.
     #[error("too many connections of this key at once; try again")]
     TooManyConnections,
+    /// The peer gives no measurement of the network, or has given as many as it will for a while.
+    #[error("it gives no measurements of the network, or no more of them for now")]
+    MeasuredEnough,
 }
 
 impl PeerRefusal {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 11] = [
         Self::TooManyRequests,
         Self::TooManyInFlight,
         Self::QueueFull,
@@ -65,6 +69,7 @@ impl PeerRefusal {
         Self::TooSlow,
         Self::NoAnswer,
         Self::TooManyConnections,
+        Self::MeasuredEnough,
     ];
 
     /// Whether asking again later may well succeed.
@@ -75,7 +80,8 @@ impl PeerRefusal {
             | Self::TooManyInFlight
             | Self::QueueFull
             | Self::Stopping
-            | Self::TooManyConnections => true,
+            | Self::TooManyConnections
+            | Self::MeasuredEnough => true,
             Self::TooManyTunnels
             | Self::TooBig
             | Self::Malformed
@@ -96,6 +102,7 @@ impl PeerRefusal {
             Self::TooSlow => 8,
             Self::NoAnswer => 9,
             Self::TooManyConnections => 10,
+            Self::MeasuredEnough => 11,
         }
     }
 

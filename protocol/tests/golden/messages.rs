@@ -69,6 +69,7 @@ pub(crate) fn rejections() -> Samples<Rejection> {
         OfferTaken => Rejection::OfferTaken,
         HostGone => Rejection::HostGone,
         PriceAboveLimit => Rejection::PriceAboveLimit { price: MicroUsd(2), allowed: MicroUsd(1) },
+        PrepayAboveLimit => Rejection::PrepayAboveLimit { price: MicroUsd(2), allowed: MicroUsd(1) },
         NotEnoughMoney => Rejection::NotEnoughMoney { available: MicroUsd(1), needed: MicroUsd(2) },
         DiskTooLarge => Rejection::DiskTooLarge { asked: Bytes(2), allowed: Bytes(1) },
         TooLong => Rejection::TooLong { asked: Seconds(2), allowed: Seconds(1) },

@@ -22,6 +22,7 @@ use protocol::signed::{Envelope, Signed, Statement};
 use protocol::terms::{ContractKind, Deal, Need, Rates};
 use protocol::tunnel::{Exec, Logs, Purpose, Terminal, TunnelRequest, WindowSize};
 use protocol::units::{BasisPoints, Bytes, MicroUsd, Millis, PricePerHour, Seconds, Timestamp};
+use protocol::verify::VerificationLevel;
 use std::num::{NonZeroU16, NonZeroU64};
 
 pub(crate) const LEASE: LeaseId = LeaseId::from_bytes([0x1e; 16]);
@@ -226,6 +227,7 @@ pub(crate) fn announcement() -> Announcement {
     Announcement {
         offers: list(vec![signed(gpu_offer())]),
         addresses: list(vec![text("/ip4/203.0.113.7/tcp/7700")]),
+        withheld: list(vec![text("GPU-1b2c/1g.10gb@6+1")]),
     }
 }
 
@@ -258,6 +260,7 @@ pub(crate) fn found() -> Found {
             pushes_out: true,
             reliability: 600_000,
             hazard: 27_777_778,
+            verification: VerificationLevel::Unverified,
         }]),
         matching: 1,
         of: 2,
@@ -274,6 +277,7 @@ pub(crate) fn found() -> Found {
             pushes_out: false,
             reliability: 985_170,
             hazard: 627_309,
+            verification: VerificationLevel::Unverified,
         }),
         rented: 7,
     }
@@ -297,6 +301,7 @@ pub(crate) fn lease_view() -> LeaseView {
         revision: 5,
         image: image(),
         gpus: list(vec![rtx_4090()]),
+        partition: None,
         cpu_millicores: 32_000,
         ram: Bytes(128_000_000_000),
         disk: Bytes::from_gb(60),
@@ -311,6 +316,7 @@ pub(crate) fn lease_view() -> LeaseView {
         held: MicroUsd(326_333),
         budget: MicroUsd(5_000_000),
         duration_max: None,
+        until: Some(Timestamp(1_800_000_000_000)),
         disk_until: None,
         low_balance: false,
         grant: Some(signed(grant())),

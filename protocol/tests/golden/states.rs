@@ -6,7 +6,7 @@ use crate::{Samples, samples};
 use protocol::cost::Precision;
 use protocol::filter::{Comparison, Direction, Field, Test, Value, fields};
 use protocol::lease::{
-    ContainerState, EndCause, PauseCause, Phase, Problem, ProblemKind, RefusalReason, Stage,
+    ContainerState, EndCause, FaultClass, GpuFault, PauseCause, Phase, Problem, ProblemKind, RefusalReason, Stage,
     StopReason, Vacate, Want,
 };
 use protocol::machine::ContainerNetwork;
@@ -40,6 +40,15 @@ pub(crate) fn phases() -> Samples<Phase> {
     })
 }
 
+fn fault() -> GpuFault {
+    GpuFault {
+        resource: text("GPU-a"),
+        xid: 79,
+        class: FaultClass::Link,
+        detail: text("fallen off the bus"),
+    }
+}
+
 pub(crate) fn pause_causes() -> Samples<PauseCause> {
     samples!(PauseCause {
         Renter => PauseCause::Renter,
@@ -50,6 +59,7 @@ pub(crate) fn pause_causes() -> Samples<PauseCause> {
         DiskFull => PauseCause::DiskFull,
         Outbid => PauseCause::Outbid,
         Preempted => PauseCause::Preempted,
+        GpuFault => PauseCause::GpuFault(fault()),
     })
 }
 
@@ -82,6 +92,7 @@ pub(crate) fn refusal_reasons() -> Samples<RefusalReason> {
         Draining => RefusalReason::Draining,
         EngineDown => RefusalReason::EngineDown(text("refused")),
         DiskFull => RefusalReason::DiskFull,
+        GpuUnfit => RefusalReason::GpuUnfit(text("quarantined")),
     })
 }
 
@@ -97,6 +108,7 @@ pub(crate) fn problem_kinds() -> Samples<ProblemKind> {
         EngineFailed => ProblemKind::EngineFailed,
         GpuUnavailable => ProblemKind::GpuUnavailable,
         HostSilent => ProblemKind::HostSilent,
+        ImageNeedsOtherGpu => ProblemKind::ImageNeedsOtherGpu,
     })
 }
 
@@ -145,7 +157,10 @@ pub(crate) fn lease_actions() -> Samples<LeaseAction> {
         Resume => LeaseAction::Resume,
         End => LeaseAction::End,
         SetBid => LeaseAction::SetBid(PricePerHour(2)),
-        Convert => LeaseAction::Convert(Deal::OnDemand),
+        Convert => LeaseAction::Convert {
+            deal: Deal::OnDemand,
+            price_max: PricePerHour(400_000),
+        },
     })
 }
 

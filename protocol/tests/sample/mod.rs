@@ -4,7 +4,7 @@
 use ed25519_dalek::SigningKey;
 use protocol::bounded::{List, Text};
 use protocol::ids::{BrokerId, HostId, PublicKey};
-use protocol::machine::{ContainerNetwork, Gpu, Machine};
+use protocol::machine::{ContainerNetwork, Gpu, Machine, Vendor};
 use protocol::offer::{Chunks, Offer, Share, offer_id};
 use protocol::terms::{Limits, Prices, Sales};
 use protocol::units::{
@@ -40,6 +40,7 @@ pub(crate) fn rtx_4090() -> Gpu {
         pcie_generation: 4,
         pcie_width: 16,
         power_limit_mw: 450_000,
+        ..Gpu::unknown(Vendor::Nvidia)
     }
 }
 
@@ -59,6 +60,7 @@ pub(crate) fn machine(gpus: Vec<Gpu>) -> Machine {
         runtime: text("runc 1.1.5"),
         network: ContainerNetwork::Bridge,
         gpus: list(gpus),
+        ..Machine::unknown()
     }
 }
 
@@ -85,6 +87,10 @@ pub(crate) fn gpu_offer() -> Offer {
         },
         chunks: Chunks::Any,
         gpus_min: 1,
+        partition: None,
+        measures: List::default(),
+        partition: None,
+        measures: List::default(),
         prices: Prices {
             compute: PricePerHour(318_000),
             storage: PricePerGbMonth(100_000),

@@ -4,7 +4,7 @@
 
 use super::SILENT_AFTER;
 use crate::core::lease::State;
-use protocol::lease::{EndCause, PauseCause, Problem, ProblemKind, Stage};
+use protocol::lease::{EndCause, Party, PauseCause, Problem, ProblemKind, Stage};
 use protocol::reliability::{Fault, INCIDENT, Incident, Interval};
 use protocol::units::Timestamp;
 
@@ -88,6 +88,10 @@ fn while_running(to: &State) -> Option<Fault> {
     match to {
         State::Paused { cause, .. } => match cause {
             PauseCause::ResumeFailed(problem) => of_problem(problem),
+            PauseCause::GpuFault(fault) => match fault.class.party() {
+                Party::Host => Some(Fault::GpuFailed),
+                Party::Renter | Party::Broker | Party::Market => Some(Fault::RenterCaused),
+            },
             PauseCause::Exited(code) => CRASHES.contains(code).then_some(Fault::AmbiguousCrash),
             PauseCause::Renter
             | PauseCause::OutOfMemory
@@ -145,6 +149,7 @@ fn of_problem(problem: &Problem) -> Option<Fault> {
         | ProblemKind::ImageTooBig
         | ProblemKind::CommandUnknown
         | ProblemKind::ImageUnusable
+        | ProblemKind::ImageNeedsOtherGpu
         | ProblemKind::RegistryDown => None,
     }
 }
@@ -155,7 +160,10 @@ pub(super) const fn has_run(state: &State) -> bool {
         State::Running | State::Noticed { .. } => true,
         State::Paused { cause, .. } => matches!(
             cause,
-            PauseCause::Exited(_) | PauseCause::OutOfMemory | PauseCause::DiskFull
+            PauseCause::Exited(_)
+                | PauseCause::OutOfMemory
+                | PauseCause::DiskFull
+                | PauseCause::GpuFault(_)
         ),
         State::Clearing { .. }
         | State::Offered { .. }

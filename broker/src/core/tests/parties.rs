@@ -1,11 +1,13 @@
 //! Keys, offers and jobs that the tests' parties have.
 
 use ed25519_dalek::SigningKey;
+use mig::board::{Cut, find_board};
+use mig::chip::{Chip, Profile};
 use protocol::bounded::{List, Text};
 use protocol::ids::{BrokerId, HostId, PublicKey, RenterId};
 use protocol::job::{Job, PinnedImage};
-use protocol::machine::{ContainerNetwork, GPUS_MAX, Gpu, Machine};
-use protocol::offer::{Chunks, Offer, ResourceName, Share, offer_id};
+use protocol::machine::{ContainerNetwork, GPUS_MAX, Gpu, Machine, Vendor};
+use protocol::offer::{Chunks, Isolation, Offer, Partition, ResourceName, Share, offer_id};
 use protocol::terms::{Limits, Prices, Sales};
 use protocol::units::{Bytes, PricePerGb, PricePerGbMonth, PricePerHour, Seconds, Timestamp};
 
@@ -39,11 +41,21 @@ fn public(key: &SigningKey) -> PublicKey {
     PublicKey::from_bytes(key.verifying_key().to_bytes())
 }
 
+/// Slices of a profile: all that its chip has, or one.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Slices {
+    pub(crate) profile: &'static str,
+    /// The GPU's number and the start.
+    pub(crate) only: Option<(u16, u8)>,
+}
+
 /// What an offer sells, asks and bounds.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ask {
     /// How many GPUs; 0 for a machine without one.
     pub(crate) gpus: u16,
+    /// Which slices of them; whole ones without.
+    pub(crate) slices: Option<Slices>,
     pub(crate) chunks: Chunks,
     pub(crate) gpus_min: u16,
     pub(crate) prices: Prices,
@@ -61,6 +73,7 @@ impl Default for Ask {
     fn default() -> Self {
         Self {
             gpus: 0,
+            slices: None,
             chunks: Chunks::Any,
             gpus_min: 0,
             prices: Prices {
@@ -113,39 +126,99 @@ pub(crate) fn job() -> Job {
     }
 }
 
-/// The resources of an offer: `resource` itself without GPUs, and else one for each, named after it.
-fn resources(resource: &ResourceName, ask: &Ask) -> Vec<ResourceName> {
+/// The GPUs of an offer, or `resource` itself without any: one for each, named after it.
+fn wholes(resource: &ResourceName, ask: &Ask) -> Vec<ResourceName> {
     if ask.gpus == 0 {
         return vec![resource.clone()];
     }
-    (0..ask.gpus)
+    let numbers = (0..ask.gpus).filter(|number| {
+        let only = ask.slices.and_then(|slices| slices.only);
+        only.is_none_or(|(gpu, _)| gpu == *number)
+    });
+    numbers
         .map(|n| Text::new(format!("{}-{n:02}", resource.as_str())).unwrap())
         .collect()
 }
 
+/// The chip of the GPUs whose names begin with `GPU-h`: an H100 of 80 GB.
+pub(crate) fn chip() -> &'static Chip {
+    match &find_board("NVIDIA H100 80GB HBM3", 80 << 30).unwrap().cut {
+        Cut::Known(chip) => chip,
+        Cut::Named { .. } => panic!("an H100 is known"),
+    }
+}
+
+fn profile(slices: Slices) -> &'static Profile {
+    chip().profile(chip().find(slices.profile).unwrap()).unwrap()
+}
+
+fn partition(slices: Slices) -> Partition {
+    let profile = profile(slices);
+    Partition {
+        profile: Text::new(slices.profile).unwrap(),
+        vram: Bytes(u64::from(profile.memory_mib) << 20),
+        multiprocessors: (profile.sm, 132),
+        memory_slices: (profile.size, 8),
+        isolation: Isolation::Hardware,
+    }
+}
+
+/// The resources of an offer: its GPUs, or all places of a slice on them.
+fn resources(resource: &ResourceName, ask: &Ask) -> Vec<ResourceName> {
+    let gpus = wholes(resource, ask);
+    let Some(slices) = ask.slices else {
+        return gpus;
+    };
+    let (profile, size) = (slices.profile, profile(slices).size);
+    let starts = profile_starts(slices);
+    let names = gpus.iter().flat_map(|gpu| {
+        let name = move |start: &u8| format!("{}/{profile}@{start}+{size}", gpu.as_str());
+        starts.iter().map(name)
+    });
+    names.map(|name| Text::new(name).unwrap()).collect()
+}
+
+fn profile_starts(slices: Slices) -> Vec<u8> {
+    let all = profile(slices).starts.iter().copied();
+    all.filter(|start| slices.only.is_none_or(|(_, only)| only == *start))
+        .collect()
+}
+
 fn gpu(uuid: &ResourceName) -> Gpu {
+    let (model, vram) = if uuid.starts_with("GPU-h") {
+        ("NVIDIA H100 80GB HBM3", Bytes(80 << 30))
+    } else {
+        ("NVIDIA GeForce RTX 4090", Bytes::from_gb(24))
+    };
     Gpu {
-        model: Text::new("NVIDIA GeForce RTX 4090").unwrap(),
+        model: Text::new(model).unwrap(),
         uuid: uuid.clone(),
-        vram: Bytes::from_gb(24),
+        vram,
         driver: Text::new("570.124.06").unwrap(),
         cuda: (12, 8),
         compute_capability: (8, 9),
         pcie_generation: 4,
         pcie_width: 16,
         power_limit_mw: 450_000,
+        ..Gpu::unknown(Vendor::Nvidia)
     }
 }
 
-/// A share has 4 cores and 16 GB for each GPU, or for the machine.
+/// A share has 4 cores and 16 GB for each GPU, or for the machine; a slice has its part of those of one GPU.
 pub(crate) fn offer(host: u8, resource: &ResourceName, ask: &Ask, now: Timestamp) -> Offer {
     let resources = resources(resource, ask);
     let gpus: List<Gpu, GPUS_MAX> = if ask.gpus == 0 {
         List::default()
     } else {
-        List::first(resources.iter().map(gpu))
+        List::first(wholes(resource, ask).iter().map(gpu))
+    };
+    // In eighths of a GPU.
+    let eighths = match ask.slices {
+        Some(slices) => u64::from(profile(slices).size),
+        None => u64::from(ask.gpus.max(1)) * 8,
     };
     let parts = u64::from(ask.gpus.max(1));
+    let gb = 1_000_000_000;
     Offer {
         id: offer_id(host_id(host), &resources),
         sequence: now.0,
@@ -154,12 +227,14 @@ pub(crate) fn offer(host: u8, resource: &ResourceName, ask: &Ask, now: Timestamp
         share: Share {
             resources: List::first(resources),
             gpus,
-            cpu_millicores: 4000 * u32::try_from(parts).unwrap(),
-            ram: Bytes::from_gb(16 * parts),
-            shared_memory: Bytes::from_gb(parts),
+            cpu_millicores: 500 * u32::try_from(eighths).unwrap(),
+            ram: Bytes(2 * gb * eighths),
+            shared_memory: Bytes(gb / 8 * eighths),
         },
         chunks: ask.chunks,
         gpus_min: ask.gpus_min,
+        partition: ask.slices.map(partition),
+        measures: List::default(),
         prices: ask.prices,
         sales: ask.sales,
         limits: Limits {
@@ -169,7 +244,11 @@ pub(crate) fn offer(host: u8, resource: &ResourceName, ask: &Ask, now: Timestamp
             until: ask.until,
             stop_grace: Seconds(10),
             notice: ask.notice,
-            disk_max: ask.disk_max,
+            disk_max: if ask.slices.is_some() {
+                Bytes(ask.disk_max.0 / 8 * eighths)
+            } else {
+                ask.disk_max
+            },
         },
         brokers: List::first([broker_id()]),
     }
@@ -191,5 +270,6 @@ fn machine(gpus: List<Gpu, GPUS_MAX>, parts: u64) -> Machine {
         runtime: Text::new("runc 1.1.5").unwrap(),
         network: ContainerNetwork::Bridge,
         gpus,
+        ..Machine::unknown()
     }
 }

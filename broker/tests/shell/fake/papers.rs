@@ -50,6 +50,7 @@ fn machine() -> Machine {
         runtime: Text::new("runc 1.1.5").unwrap(),
         network: ContainerNetwork::None,
         gpus: List::default(),
+        ..Machine::unknown()
     }
 }
 
@@ -71,6 +72,10 @@ impl FakeHost {
             },
             chunks: Chunks::Any,
             gpus_min: 0,
+            partition: None,
+            measures: List::default(),
+            partition: None,
+            measures: List::default(),
             prices: Prices {
                 compute: PricePerHour(3_600_000),
                 storage: PricePerGbMonth(0),
@@ -99,6 +104,7 @@ impl FakeHost {
         let announcement = Announcement {
             offers: List::first(signed),
             addresses: List::default(),
+            withheld: List::default(),
         };
         let reply = self
             .party

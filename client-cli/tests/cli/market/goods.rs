@@ -5,7 +5,7 @@ use protocol::bounded::{List, Text};
 use protocol::filter::Facts;
 use protocol::ids::{HostId, MessageId, OfferId, OrderId, PublicKey};
 use protocol::job::Job;
-use protocol::machine::{ContainerNetwork, Gpu, Machine};
+use protocol::machine::{ContainerNetwork, Gpu, Machine, Vendor};
 use protocol::message::{FoundOffer, Search};
 use protocol::offer::{Chunks, Offer, Share, offer_id};
 use protocol::order::{Order, Target};
@@ -16,6 +16,7 @@ use protocol::units::{
     Timestamp,
 };
 use protocol::usage::Term;
+use protocol::verify::VerificationLevel;
 use std::error::Error;
 
 pub(super) fn order_of(offer: &Offer, byte: u8) -> Result<Order, Box<dyn Error>> {
@@ -78,6 +79,8 @@ fn body() -> Offer {
         },
         chunks: Chunks::Any,
         gpus_min: 0,
+        partition: None,
+        measures: List::default(),
         prices: prices(),
         sales: Sales::default(),
         limits: Limits {
@@ -130,6 +133,7 @@ pub(super) fn portions(pool: bool, search: &Search) -> Vec<FoundOffer> {
         pushes_out: false,
         reliability: 998_680,
         hazard: 55_000,
+        verification: VerificationLevel::Unverified,
     };
     let counts = body.counts().filter(|_| is_sold);
     let facts = |gpus: &u16| Facts::of(host_id(), body, *gpus).with_reliability(998_680);
@@ -151,6 +155,7 @@ fn pool_offer() -> Signed<Offer> {
         pcie_generation: 4,
         pcie_width: 16,
         power_limit_mw: 450_000,
+        ..Gpu::unknown(Vendor::Nvidia)
     };
     let gpus: Vec<Gpu> = (1..=4).map(gpu).collect();
     let resources: Vec<_> = gpus.iter().map(|gpu| Text::cut(&gpu.uuid)).collect();
@@ -223,5 +228,6 @@ fn machine() -> Machine {
         runtime: Text::cut("runc 1.1.5"),
         network: ContainerNetwork::None,
         gpus: List::default(),
+        ..Machine::unknown()
     }
 }

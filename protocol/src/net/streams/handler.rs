@@ -126,7 +126,7 @@ pub(crate) struct AnyKind;
 
 impl UpgradeInfo for AnyKind {
     type Info = Kind;
-    type InfoIter = std::array::IntoIter<Kind, 3>;
+    type InfoIter = std::array::IntoIter<Kind, 4>;
 
     fn protocol_info(&self) -> Self::InfoIter {
         Kind::ALL.into_iter()

@@ -7,7 +7,7 @@ use ed25519_dalek::SigningKey;
 use protocol::bounded::{List, Text};
 use protocol::ids::{BrokerId, HostId, MessageId, OrderId, PublicKey, RenterId};
 use protocol::job::{Job, PinnedImage};
-use protocol::machine::{ContainerNetwork, Gpu, Machine};
+use protocol::machine::{ContainerNetwork, Gpu, Machine, Vendor};
 use protocol::offer::{Chunks, OFFERS_MAX, Offer, ResourceName, Share, offer_id};
 use protocol::order::{Order, Target};
 use protocol::signed::{ANYONE, Envelope, Signed, Statement, Verified};
@@ -94,6 +94,7 @@ fn gpu(model: &str, vram: u64, number: u32, card: usize) -> Outcome<Gpu> {
         pcie_generation: 4,
         pcie_width: 16,
         power_limit_mw: 450_000,
+        ..Gpu::unknown(Vendor::Nvidia)
     })
 }
 
@@ -113,6 +114,7 @@ fn machine(gpus: &[Gpu]) -> Outcome<Machine> {
         runtime: Text::new("runc 1.1.5")?,
         network: ContainerNetwork::None,
         gpus: List::new(gpus.to_vec())?,
+        ..Machine::unknown()
     })
 }
 
@@ -143,6 +145,8 @@ fn offer(
             floor: Some(PricePerHour(price.0 / 4)),
             discount_max: Some(BasisPoints(3000)),
         },
+        partition: None,
+        measures: List::default(),
         prices: Prices {
             compute: price,
             storage: PricePerGbMonth(100_000),

@@ -3,7 +3,7 @@
 use super::super::clock;
 use host_agent::core::offer::Listing;
 use protocol::bounded::{List, Text};
-use protocol::machine::{ContainerNetwork, Gpu, Machine};
+use protocol::machine::{ContainerNetwork, Gpu, Machine, Vendor};
 use protocol::offer::Chunks;
 use protocol::terms::{Limits, Prices, Sales};
 use protocol::units::{BasisPoints, Bytes, PricePerGb, PricePerGbMonth, PricePerHour, Seconds};
@@ -21,6 +21,7 @@ pub(super) fn machine(index: usize, gpus: u16) -> Machine {
         pcie_generation: 4,
         pcie_width: 16,
         power_limit_mw: 450_000,
+        ..Gpu::unknown(Vendor::Nvidia)
     };
     Machine {
         cpu_model: Text::cut("EPYC"),

@@ -3,7 +3,7 @@
 use ed25519_dalek::SigningKey;
 use protocol::bounded::{List, Text};
 use protocol::ids::{BrokerId, HostId, MessageId, PublicKey};
-use protocol::machine::{ContainerNetwork, Gpu, Machine};
+use protocol::machine::{ContainerNetwork, Gpu, Machine, Vendor};
 use protocol::offer::{Chunks, Offer, Share, offer_id};
 use protocol::signed::{ANYONE, Envelope, Signed, Verified};
 use protocol::terms::{Limits, Prices, Sales};
@@ -39,6 +39,7 @@ pub(super) fn gpu(model: &str, uuid: &str) -> Gpu {
         pcie_generation: 4,
         pcie_width: 16,
         power_limit_mw: 450_000,
+        ..Gpu::unknown(Vendor::Nvidia)
     }
 }
 
@@ -65,6 +66,7 @@ pub(super) fn offer(number: u32, uuid: &str, price: u64) -> Offer {
             runtime: text("runc 1.1.5"),
             network: ContainerNetwork::None,
             gpus: List::new(vec![gpu.clone()]).unwrap(),
+            ..Machine::unknown()
         },
         share: Share {
             resources,
@@ -76,6 +78,10 @@ pub(super) fn offer(number: u32, uuid: &str, price: u64) -> Offer {
         chunks: Chunks::Any,
         gpus_min: 0,
         sales: Sales::default(),
+        partition: None,
+        measures: List::default(),
+        partition: None,
+        measures: List::default(),
         prices: Prices {
             compute: PricePerHour(price),
             storage: PricePerGbMonth(72_000),

@@ -12,7 +12,7 @@ use broker::core::book::index::Row as IndexRow;
 use protocol::bounded::{List, Text};
 use protocol::filter::{Comparison, Facts, Field, Filter, Prepared, Term};
 use protocol::ids::{HostId, LeaseId, OfferId};
-use protocol::machine::{ContainerNetwork, Gpu, Machine};
+use protocol::machine::{ContainerNetwork, Gpu, Machine, Vendor};
 use protocol::offer::{Chunks, Offer, Share};
 use protocol::terms::{Limits, Need, Prices, Sales};
 use protocol::units::{Bytes, PricePerGb, PricePerGbMonth, PricePerHour, Seconds, Timestamp};
@@ -190,6 +190,8 @@ fn offer(offered: &Offered, model: &str) -> Outcome<Offer> {
         },
         chunks: Chunks::Any,
         gpus_min: 1,
+        partition: None,
+        measures: List::default(),
         prices: Prices {
             compute: PricePerHour(compute),
             storage: PricePerGbMonth(0),
@@ -222,6 +224,7 @@ fn gpu(offered: &Offered, model: &str, card: i64) -> Outcome<Gpu> {
         pcie_generation: 4,
         pcie_width: 16,
         power_limit_mw: 450_000,
+        ..Gpu::unknown(Vendor::Nvidia)
     })
 }
 
@@ -242,5 +245,6 @@ fn machine(offered: &Offered, gpus: &[Gpu]) -> Outcome<Machine> {
         runtime: Text::new("runc 1.1.5")?,
         network: ContainerNetwork::None,
         gpus: List::new(gpus.to_vec())?,
+        ..Machine::unknown()
     })
 }
