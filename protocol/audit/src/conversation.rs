@@ -1,0 +1,168 @@
+//! The rules of one proof as the verifier sees it: what may come when, and what each time means. The live
+//! verifier and whoever judges a transcript go through the same steps.
+//!
+//! ```text
+//! Filling ──Filled──► Passing ──Done──► Showing ──Row × s──► Complete
+//!    └──────────┴────────┴─ too late, silent, unable, out of turn ─► Failed
+//! ```
+
+use crate::chain;
+use crate::message::{Answer, Ask, CELLS_MAX, Cell, Challenge, Node, Nonce, Row};
+use protocol_pure::bounded::List;
+use protocol_pure::units::Millis;
+use protocol_pure::verify::Flaw;
+use serde::{Deserialize, Serialize};
+
+/// How long the rows may take to be shown: nothing is measured any more, the data may only not take for ever.
+pub const SHOWING_MAX: Millis = Millis(120_000);
+
+/// What a verifier chooses for a proof: fresh random bytes, and what it challenges with them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Plan {
+    /// What is sent first.
+    pub challenge: Challenge,
+    /// The key of the first round; not to be known to anyone before the memory is filled.
+    pub nonce: Nonce,
+    /// Decides over the audited cells; not to be known to anyone before the last round is through.
+    pub secret: [u8; 32],
+}
+
+/// What a verifier hears.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Heard {
+    /// A message.
+    Answer(Answer),
+    /// The pipe ended, what came was no message, or the time of [`crate::verifier::Verifier::deadline`] passed.
+    Silence,
+}
+
+/// How far a proof is. Times are milliseconds since the challenge was sent, by the verifier's clock.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// The challenge is out.
+    Filling,
+    /// The memory is full since `filled`, and the first key is out since the same moment.
+    Passing { filled: Millis },
+    /// All rounds are through; the cells are out.
+    Showing { done: Done, rows: Vec<Row> },
+    /// All rows are there, not looked at.
+    Complete { done: Done, rows: Vec<Row> },
+    /// It failed before a row was looked at.
+    Failed(Flaw),
+}
+
+/// What is known when all rounds are through.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Done {
+    /// When the memory was full.
+    pub(crate) filled: Millis,
+    /// When the rounds were through.
+    pub(crate) done: Millis,
+    /// The root of each round.
+    pub(crate) roots: Vec<Node>,
+    /// The cells that were asked for.
+    pub(crate) cells: List<Cell, CELLS_MAX>,
+}
+
+impl Stage {
+    /// What is asked when this stage is entered; nothing where no further message is due.
+    pub(crate) fn ask(&self, plan: &Plan) -> Option<Ask> {
+        match self {
+            Self::Filling => Some(Ask::Challenge(plan.challenge.clone())),
+            Self::Passing { .. } => Some(Ask::Nonce(plan.nonce)),
+            Self::Showing { done, rows } if rows.is_empty() => Some(Ask::Audit(done.cells.clone())),
+            Self::Showing { .. } | Self::Complete { .. } | Self::Failed(_) => None,
+        }
+    }
+
+    /// The last moment at which something may still be heard in this stage.
+    pub(crate) fn until(&self, plan: &Plan) -> Millis {
+        let parameters = &plan.challenge.parameters;
+        match self {
+            Self::Filling => parameters.fill_max,
+            Self::Passing { filled } => filled.plus(parameters.pass_max),
+            Self::Showing { done, .. } => done.done.plus(SHOWING_MAX),
+            Self::Complete { .. } | Self::Failed(_) => Millis(0),
+        }
+    }
+
+    pub(crate) const fn is_over(&self) -> bool {
+        matches!(self, Self::Complete { .. } | Self::Failed(_))
+    }
+
+    /// The stage after `heard` at `at`.
+    pub(crate) fn after(self, plan: &Plan, at: Millis, heard: Heard) -> Self {
+        if let Some(flaw) = self.too_late(plan, at) {
+            return Self::Failed(flaw);
+        }
+        let answer = match heard {
+            Heard::Answer(answer) => answer,
+            Heard::Silence => return Self::Failed(Flaw::Silent),
+        };
+        match (self, answer) {
+            (Self::Filling, Answer::Filled) => Self::Passing { filled: at },
+            (Self::Passing { filled }, Answer::Done(roots)) => {
+                Self::passed(plan, filled, at, roots.into_vec())
+            }
+            (Self::Showing { done, rows }, Answer::Row(row)) => Self::shown(done, rows, row),
+            (Self::Filling | Self::Passing { .. } | Self::Showing { .. }, Answer::Unable(why)) => {
+                Self::Failed(Flaw::Unable(why))
+            }
+            (
+                Self::Filling
+                | Self::Passing { .. }
+                | Self::Showing { .. }
+                | Self::Complete { .. }
+                | Self::Failed(_),
+                Answer::Filled | Answer::Done(_) | Answer::Row(_) | Answer::Unable(_),
+            ) => Self::Failed(Flaw::OutOfTurn),
+        }
+    }
+
+    fn too_late(&self, plan: &Plan, at: Millis) -> Option<Flaw> {
+        if at <= self.until(plan) || self.is_over() {
+            return None;
+        }
+        let since = |start: Millis| Millis(at.0.saturating_sub(start.0));
+        Some(match self {
+            Self::Filling => Flaw::FillTooSlow {
+                took: at,
+                bound: plan.challenge.parameters.fill_max,
+            },
+            Self::Passing { filled } => Flaw::PassTooSlow {
+                took: since(*filled),
+                bound: plan.challenge.parameters.pass_max,
+            },
+            Self::Showing { .. } | Self::Complete { .. } | Self::Failed(_) => Flaw::Silent,
+        })
+    }
+
+    fn passed(plan: &Plan, filled: Millis, at: Millis, roots: Vec<Node>) -> Self {
+        let parameters = &plan.challenge.parameters;
+        if roots.len() != usize::from(parameters.rounds) {
+            return Self::Failed(Flaw::OutOfTurn);
+        }
+        let nonces = chain::nonces(plan.nonce, &roots);
+        let last = nonces.last().copied().unwrap_or(plan.nonce);
+        let cells = chain::cells(&plan.secret, &last, parameters);
+        let done = Done {
+            filled,
+            done: at,
+            roots,
+            cells,
+        };
+        Self::Showing {
+            done,
+            rows: Vec::new(),
+        }
+    }
+
+    fn shown(done: Done, mut rows: Vec<Row>, row: Row) -> Self {
+        rows.push(row);
+        if rows.len() == done.cells.len() {
+            Self::Complete { done, rows }
+        } else {
+            Self::Showing { done, rows }
+        }
+    }
+}
