@@ -163,11 +163,7 @@ impl Desk {
                 lease: lease.id,
                 low,
             };
-            events.push(Event {
-                at: now,
-                fact,
-                entries: Vec::new(),
-            });
+            events.push(Event::bare(now, fact));
         }
         if fill {
             events.extend(self.topped_up(now, lease, self.hold_to_run(lease, &ahead)));

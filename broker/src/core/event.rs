@@ -225,6 +225,16 @@ pub struct Reading {
 impl Event {
     /// The lease that it is about.
     #[must_use]
+    /// What moved no money.
+    #[must_use]
+    pub const fn bare(at: Timestamp, fact: Fact) -> Self {
+        Self {
+            at,
+            fact,
+            entries: Vec::new(),
+        }
+    }
+
     pub fn lease(&self) -> Option<LeaseId> {
         match &self.fact {
             Fact::Deposited { .. } | Fact::Suspended { .. } | Fact::Heard(_) | Fact::Away(_) => {

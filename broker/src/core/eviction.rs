@@ -87,11 +87,7 @@ impl Desk {
             number: lease.contract.number,
             until,
         };
-        Some(Event {
-            at: now,
-            fact: Fact::Rested(Box::new(rest)),
-            entries: Vec::new(),
-        })
+        Some(Event::bare(now, Fact::Rested(Box::new(rest))))
     }
 
     /// The event with which a lease that has to go rather pays what its host asks now, if it does and can.

@@ -71,15 +71,12 @@ impl Desk {
         let accept_by = now
             .after(self.settings.accept_within.millis())
             .min(start_by);
-        Event {
-            at: now,
-            fact: Fact::Cleared {
-                lease: lease.id,
-                accept_by,
-                start_by,
-            },
-            entries: Vec::new(),
-        }
+        let fact = Fact::Cleared {
+            lease: lease.id,
+            accept_by,
+            start_by,
+        };
+        Event::bare(now, fact)
     }
 
     /// Leases that were pushed out and cannot be any more, by age, then bids for what the host asks now.

@@ -93,11 +93,7 @@ impl Desk {
     ) -> Result<(), E> {
         for fact in self.hosts_watched.facts(now) {
             let is_of_all = matches!(fact, Fact::Away(_));
-            let event = Event {
-                at: now,
-                fact,
-                entries: Vec::new(),
-            };
+            let event = Event::bare(now, fact);
             record(&event)?;
             self.market.apply(event);
             if is_of_all {
