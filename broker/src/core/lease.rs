@@ -111,9 +111,9 @@ pub struct Lease {
     pub term: Option<Term>,
     /// How long it had run when its present run began.
     pub run_from: Millis,
-    /// What the operator gave back of it.
+    /// What the operator gave back of it; never more than it was charged.
     pub refunded: MicroUsd,
-    /// What its host earned by which time, as far as it is pending.
+    /// What its host earned by which time before refunds, as far as it is pending.
     pub marks: Vec<Mark>,
     /// What of it is not pending any more.
     pub matured: MicroUsd,
@@ -264,17 +264,31 @@ impl Lease {
     /// What host and broker share: what was charged and earned, less what was given back. The broker's part of
     /// it is the fee, always of what remains.
     #[must_use]
-    pub fn shared_of(charged: &Amounts, term: Option<&Term>, refunded: MicroUsd) -> MicroUsd {
+    pub fn gross_of(charged: &Amounts, term: Option<&Term>) -> MicroUsd {
         charged
             .total()
             .saturating_add(term.map_or(MicroUsd::ZERO, Term::for_host))
             .saturating_sub(refunded)
             .max(MicroUsd::ZERO)
     }
+    }
+
+    /// What host and broker share: what was charged and earned, less what was given back. The broker's part of
+    /// it is the fee, always of what remains.
+    #[must_use]
+    pub fn shared_of(charged: &Amounts, term: Option<&Term>, refunded: MicroUsd) -> MicroUsd {
+        Self::gross_of(charged, term)
 
     /// What `time` of it costs in its present state.
     #[must_use]
     pub fn burn(&self, time: Seconds) -> MicroUsd {
+    /// Notes that less was charged than the operator gave back, when a stretch of it was waived: the same money
+    /// does not come back twice.
+    pub(crate) fn bound_refunds(&mut self) {
+        let gross = Self::gross_of(&self.charged, self.term.as_ref());
+        self.refunded = self.refunded.min(gross);
+    }
+
         match self.state {
             State::Paused { .. } => self.burn_stored(time),
             State::Closing { .. } | State::Closed { .. } => MicroUsd::ZERO,

@@ -88,6 +88,7 @@ impl Market {
             Fact::Moved(moved) => self.change(moved.lease, |lease| {
                 step(lease, *moved, at);
                 lease.mark_earnings(at);
+                lease.bound_refunds();
             }),
             Fact::Metered(reading) => self.change(reading.lease, |lease| read(lease, *reading, at)),
             Fact::Held { .. } | Fact::Heard(_) | Fact::Away(_) => {}

@@ -123,7 +123,7 @@ impl Desk {
             }
             MoneyOrder::Suspend { host, why } => {
                 let fact = Fact::Suspended { host, why };
-                Ok(Decision::events(vec![bare(now, fact)], Reply::Noted))
+                Ok(Decision::events(vec![Event::bare(now, fact)], Reply::Noted))
             }
         }
     }
@@ -159,7 +159,7 @@ impl Desk {
             },
             entries: transfer.entries(),
         }];
-        events.extend(suspended.map(|fact| bare(now, fact)));
+        events.extend(suspended.map(|fact| Event::bare(now, fact)));
         Ok(Decision::events(events, Reply::Payment(id)))
     }
 
@@ -206,31 +206,43 @@ impl Desk {
             lease.contract.host,
             Account::RenterAvailable(lease.contract.renter),
         );
-        let mut transfer = Transfer::default().moving(Account::BrokerFee, renter, fee);
-        let mut missing = amount.saturating_sub(fee);
-        let ledger = self.market.ledger();
-        let sources = [
-            (
-                Account::HostPending(id),
-                ledger.balance(&Account::HostPending(id)),
-            ),
-            (Account::HostAvailable(host), self.free_of(host)),
-            (
-                Account::HostBond(host),
-                ledger.balance(&Account::HostBond(host)),
-            ),
-        ];
-        for (account, there) in sources {
-            let taken = missing.min(there).max(MicroUsd::ZERO);
-            transfer = transfer.moving(account, renter, taken);
-            missing = missing.saturating_sub(taken);
-        }
-        transfer = transfer.moving(Account::BrokerGoodwill, renter, missing);
-        let suspended = (missing > MicroUsd::ZERO).then(|| Fact::Suspended {
+        let pending = Account::HostPending(id);
+        let of_host = amount.saturating_sub(fee);
+        let earned = of_host.min(self.market.ledger().balance(&pending));
+        let transfer = Transfer::default()
+            .moving(Account::BrokerFee, renter, fee)
+            .moving(pending, renter, earned);
+        let missing = of_host.saturating_sub(earned);
+        let (transfer, goodwill) = self.taken_from_host(transfer, host, renter, missing);
+        let suspended = (goodwill > MicroUsd::ZERO).then(|| Fact::Suspended {
             host,
             why: Some(Note::cut("its bond did not cover a refund")),
         });
         Ok((transfer, suspended))
+    }
+
+    /// Moves `amount` of a host's money that is pending no more: what is free, its bond, and at last the
+    /// broker's own. Says how much that was.
+    pub(super) fn taken_from_host(
+        &self,
+        mut transfer: Transfer,
+        host: HostId,
+        to: Account,
+        amount: MicroUsd,
+    ) -> (Transfer, MicroUsd) {
+        let bond = Account::HostBond(host);
+        let sources = [
+            (Account::HostAvailable(host), self.free_of(host)),
+            (bond, self.market.ledger().balance(&bond)),
+        ];
+        let mut missing = amount;
+        for (account, there) in sources {
+            let taken = missing.min(there).max(MicroUsd::ZERO);
+            transfer = transfer.moving(account, to, taken);
+            missing = missing.saturating_sub(taken);
+        }
+        let transfer = transfer.moving(Account::BrokerGoodwill, to, missing);
+        (transfer, missing)
     }
 
     /// What a host has free beyond the payouts that are to be paid.
@@ -259,7 +271,7 @@ impl Desk {
                 id: PaymentId::of_payout(host, number.saturating_add(index)),
                 payment: Box::new(payment(now, what, amount, Note::default())),
             };
-            bare(now, fact)
+            Event::bare(now, fact)
         });
         Decision::events(events.collect(), Reply::OpenPayouts)
     }
@@ -343,19 +355,17 @@ pub(super) fn earned_by_host(lease: &Lease) -> MicroUsd {
     shared.saturating_sub(fee_of(shared, lease.contract.fee))
 }
 
+/// The same before anything of it was given back.
+pub(super) fn earned_before_refunds(lease: &Lease) -> MicroUsd {
+    let gross = Lease::gross_of(&lease.charged, lease.term.as_ref());
+    gross.saturating_sub(fee_of(gross, lease.contract.fee))
+}
+
 fn payment(at: Timestamp, what: PaymentKind, amount: MicroUsd, note: Note) -> Payment {
     Payment {
         at,
         what,
         amount,
         note,
-    }
-}
-
-fn bare(now: Timestamp, fact: Fact) -> Event {
-    Event {
-        at: now,
-        fact,
-        entries: Vec::new(),
     }
 }

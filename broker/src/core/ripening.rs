@@ -1,13 +1,15 @@
 //! The dispute window: what a host earned of a lease is pending for it, and free afterwards.
 //!
 //! A lease that goes on for months is marked once a day with what its host had earned by then, so that the
-//! money of each day becomes free when its own window is over. Must not decide about refunds.
+//! money of each day becomes free when its own window is over. Marks are of what was earned before refunds: what
+//! is given back is taken from what is pending, and leaves what is earned afterwards its own window. Must not
+//! decide about refunds.
 
 use crate::core::desk::Desk;
 use crate::core::event::{Event, Fact};
 use crate::core::lease::Lease;
 use crate::core::ledger::{Account, Transfer};
-use crate::core::payment::earned_by_host;
+use crate::core::payment::earned_before_refunds;
 use protocol::ids::LeaseId;
 use protocol::units::{MicroUsd, Seconds, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -24,7 +26,7 @@ const TRUSTED: u32 = 970_000;
 pub struct Mark {
     /// When.
     pub at: Timestamp,
-    /// How much in all, the fee taken off.
+    /// How much in all, the fee taken off and no refund.
     pub earned: MicroUsd,
 }
 
@@ -62,11 +64,19 @@ impl Ripening {
 impl Lease {
     /// Marks what its host earned by `at`: once a day, and when the lease is over.
     pub(super) fn mark_earnings(&mut self, at: Timestamp) {
-        let earned = earned_by_host(self);
+        let earned = earned_before_refunds(self);
+        // What was waived was not earned: it frees nothing of what is earned later.
+        self.matured = self.matured.min(earned);
+        for mark in &mut self.marks {
+            mark.earned = mark.earned.min(earned);
+        }
         let last = self.marks.last().copied();
         let is_more = earned > last.map_or(self.matured, |mark| mark.earned);
         let is_time = last.is_none_or(|mark| at.since(mark.at) >= MARK_EVERY.millis());
-        if is_more && (is_time || self.state.is_closed()) {
+        let is_over = self.state.is_closed();
+        // The last mark frees what the refunds' roundings left pending: there is always one.
+        let is_last = is_over && last.is_none() && earned > MicroUsd::ZERO;
+        if is_last || is_more && (is_time || is_over) {
             self.marks.push(Mark { at, earned });
         }
     }
@@ -120,11 +130,14 @@ impl Desk {
         let is_ripe = |mark: &&Mark| mark.at.after(window) <= now;
         let mark = lease.marks.iter().rev().find(is_ripe)?;
         let pending = Account::HostPending(lease.id);
-        let amount = mark
-            .earned
-            .saturating_sub(lease.matured)
-            .min(self.market.ledger().balance(&pending))
-            .max(MicroUsd::ZERO);
+        let all = self.market.ledger().balance(&pending);
+        let is_all = lease.state.is_closed() && lease.marks.last() == Some(mark);
+        let amount = if is_all {
+            all
+        } else {
+            let earned = mark.earned.saturating_sub(lease.matured);
+            earned.min(all).max(MicroUsd::ZERO)
+        };
         let free = Account::HostAvailable(lease.contract.host);
         Some(Event {
             at: now,

@@ -285,7 +285,8 @@ impl Desk {
     }
 
     /// Charges what `meter` came to since the last posting, and what was earned, given back or kept of a
-    /// term. Less than before is due where a stretch was waived: it goes back the way it came.
+    /// term. Less than before is due where a stretch was waived: it goes back the way it came, but for what the
+    /// operator gave back of it before.
     ///
     /// Money that is not there cannot be charged: `meter` is what [`Self::paid_for`] left of it.
     fn settle(
@@ -300,7 +301,12 @@ impl Desk {
         let held = self.market.held(lease.id);
         let available = self.market.available(contract.renter);
         let charged = lease.charge_at(rates, &meter.usage);
-        let due = charged.total().saturating_sub(lease.charged.total());
+        let gross = Lease::gross_of(&charged, term.as_ref());
+        let twice = lease.refunded.saturating_sub(gross).max(MicroUsd::ZERO);
+        let due = charged
+            .total()
+            .saturating_sub(lease.charged.total())
+            .saturating_add(twice);
         let shared = Lease::shared_of(&charged, term.as_ref(), lease.refunded);
         let fee = fee_of(shared, contract.fee).saturating_sub(fee_of(lease.shared(), contract.fee));
         let left = held.saturating_sub(due);
@@ -318,15 +324,29 @@ impl Desk {
             .moving(free, locked, more)
             .moving(locked, host, due)
             .moving(locked, free, less);
-        let entries = term_moves(transfer, lease, term.as_ref())
-            .moving(host, broker, fee)
-            .entries();
+        let transfer = term_moves(transfer, lease, term.as_ref()).moving(host, broker, fee);
+        let earned = shared.saturating_sub(lease.shared()).saturating_sub(fee);
+        let entries = self.covered(transfer, lease, earned).entries();
         Settlement {
             meter,
             charged,
             term,
             entries,
         }
+    }
+
+    /// A host that gives back what was waived, and has it pending no more because of a refund, gives it of what
+    /// else it has.
+    fn covered(&self, transfer: Transfer, lease: &Lease, earned: MicroUsd) -> Transfer {
+        let pending = Account::HostPending(lease.id);
+        let left = self
+            .market
+            .ledger()
+            .balance(&pending)
+            .saturating_add(earned);
+        let missing = MicroUsd::ZERO.saturating_sub(left).max(MicroUsd::ZERO);
+        let host = lease.contract.host;
+        self.taken_from_host(transfer, host, pending, missing).0
     }
 }
 

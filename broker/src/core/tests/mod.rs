@@ -14,6 +14,7 @@ mod play;
 mod portions;
 mod refusals;
 mod replay;
+mod ripening;
 mod time;
 mod vectors;
 pub(crate) mod world;
