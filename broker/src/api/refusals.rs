@@ -21,6 +21,7 @@ pub const fn label(rejection: &Rejection) -> &'static str {
         Rejection::OfferTaken => "offer_taken",
         Rejection::HostGone => "host_gone",
         Rejection::PriceAboveLimit { .. } => "price_above_limit",
+        Rejection::PrepayAboveLimit { .. } => "prepay_above_limit",
         Rejection::NotEnoughMoney { .. } => "not_enough_money",
         Rejection::DiskTooLarge { .. } => "disk_too_large",
         Rejection::TooLong { .. } => "too_long",
@@ -42,7 +43,7 @@ pub const fn label(rejection: &Rejection) -> &'static str {
 }
 
 /// Every label.
-pub const LABELS: [&str; 29] = [
+pub const LABELS: [&str; 30] = [
     "malformed",
     "bad_signature",
     "not_now",
@@ -55,6 +56,7 @@ pub const LABELS: [&str; 29] = [
     "offer_taken",
     "host_gone",
     "price_above_limit",
+    "prepay_above_limit",
     "not_enough_money",
     "disk_too_large",
     "too_long",

@@ -64,7 +64,7 @@ impl Desk {
             LeaseAction::Resume => return self.resume(now, lease),
             LeaseAction::End => self.end(now, lease, EndCause::Renter),
             LeaseAction::SetBid(bid) => self.set_bid(now, lease, bid)?,
-            LeaseAction::Convert(deal) => self.convert(now, lease, deal)?,
+            LeaseAction::Convert { deal, price_max } => self.convert(now, lease, deal, price_max)?,
         };
         Ok(step.into_iter().collect())
     }
@@ -86,7 +86,7 @@ impl Desk {
             LeaseAction::Stop
             | LeaseAction::Resume
             | LeaseAction::SetBid(_)
-            | LeaseAction::Convert(_) => Err(Rejection::WrongPhase(phase)),
+            | LeaseAction::Convert { .. } => Err(Rejection::WrongPhase(phase)),
         }
     }
 

@@ -17,7 +17,7 @@ use protocol::bounded::Text;
 use protocol::ids::OfferId;
 use protocol::message::Rejection;
 use protocol::order::Target;
-use protocol::terms::{ContractKind, Deal};
+use protocol::terms::{ContractKind, Deal, Need, Prices};
 use protocol::units::{PricePerHour, Timestamp};
 
 impl Desk {
@@ -86,12 +86,13 @@ impl Desk {
         }))
     }
 
-    /// Makes a lease one of another kind.
+    /// Makes a lease one of another kind, for at most `price_max` an hour.
     pub(super) fn convert(
         &self,
         now: Timestamp,
         lease: &Lease,
         deal: Deal,
+        price_max: PricePerHour,
     ) -> Result<Option<Event>, Rejection> {
         let contract = &lease.contract;
         let cannot = |reason| Rejection::CannotConvert {
@@ -143,6 +144,7 @@ impl Desk {
                 }
             }
         };
+        check_price(lease, &new, price_max)?;
         self.changed_terms(now, lease, new, self.meter_at(now, lease))
             .map(Some)
     }
@@ -168,6 +170,21 @@ impl Desk {
             }
         }
     }
+}
+
+/// The host may have raised its price since the renter saw it. What a term costs is bounded by what the renter agreed
+/// to pay in advance.
+fn check_price(lease: &Lease, new: &NewTerms, most: PricePerHour) -> Result<(), Rejection> {
+    let prices = Prices {
+        compute: new.compute,
+        ..lease.contract.prices
+    };
+    let price = prices.all_in_hour(Need::disk(lease.contract.disk));
+    let allowed = most.amount();
+    if price > allowed && new.term.is_none() {
+        return Err(Rejection::PriceAboveLimit { price, allowed });
+    }
+    Ok(())
 }
 
 /// Terms change while a lease runs or is stopped, not while it begins, ends or goes.

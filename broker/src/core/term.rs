@@ -46,7 +46,7 @@ impl Desk {
         let rate = offer.prices.of_gpus(gpus).compute;
         let quote = reserved::quote(rate, days, most);
         if quote.prepaid > prepay_max {
-            return Err(Rejection::PriceAboveLimit {
+            return Err(Rejection::PrepayAboveLimit {
                 price: quote.prepaid,
                 allowed: prepay_max,
             });

@@ -29,6 +29,14 @@ fn start(world: &mut World, renter: u8, deal: Deal) -> LeaseId {
     lease
 }
 
+/// Whatever an hour costs then.
+fn to(deal: Deal) -> LeaseAction {
+    LeaseAction::Convert {
+        deal,
+        price_max: PricePerHour(u64::MAX),
+    }
+}
+
 const MONTH: Deal = Deal::Reserved {
     days: 30,
     prepay_max: MicroUsd(576_000_000),
@@ -40,9 +48,7 @@ fn an_interruptible_lease_becomes_one_on_demand_and_nobody_pushes_it_out() {
     let deal = world.interruptible(200_000);
     let lease = start(&mut world, 0, deal);
     world.pass(3600);
-    world
-        .act(lease, LeaseAction::Convert(Deal::OnDemand))
-        .unwrap();
+    world.act(lease, to(Deal::OnDemand)).unwrap();
     let view = world.view(lease);
     assert_eq!(
         (view.phase, view.kind),
@@ -62,10 +68,10 @@ fn a_lease_on_demand_becomes_interruptible_and_can_be_outbid() {
     let lease = start(&mut world, 0, Deal::OnDemand);
     world.pass(3600);
     let low = world.interruptible(99_999);
-    let refused = world.act(lease, LeaseAction::Convert(low)).unwrap_err();
+    let refused = world.act(lease, to(low)).unwrap_err();
     assert!(matches!(refused, Rejection::BidTooLow { .. }), "{refused}");
     let deal = world.interruptible(150_000);
-    world.act(lease, LeaseAction::Convert(deal)).unwrap();
+    world.act(lease, to(deal)).unwrap();
     world.pass(3600);
     assert_eq!(world.view(lease).charged.total(), MicroUsd(1_150_000));
     let higher = world.interruptible(160_000);
@@ -83,9 +89,7 @@ fn a_lease_that_was_pushed_out_and_becomes_firm_comes_back_before_every_bid() {
     let other = start(&mut world, 1, higher);
     world.pass(120);
     assert_eq!(world.phase(lease), Phase::Paused(PauseCause::Outbid));
-    world
-        .act(lease, LeaseAction::Convert(Deal::OnDemand))
-        .unwrap();
+    world.act(lease, to(Deal::OnDemand)).unwrap();
     assert_eq!(world.phase(lease).word(), "clearing");
     assert_eq!(world.phase(other).word(), "noticed");
     world.pass(120);
@@ -161,7 +165,7 @@ fn a_term_is_refused_for_no_days_too_many_or_too_little_money() {
     let cases = [
         (days(0, i64::MAX), "from 1 to 365"),
         (days(366, i64::MAX), "from 1 to 365"),
-        (days(30, 575_999_999), "the price is"),
+        (days(30, 575_999_999), "costs $576.00 in advance"),
         (days(365, i64::MAX), "must be held"),
     ];
     for (deal, wanted) in cases {
@@ -182,7 +186,7 @@ fn a_lease_on_demand_becomes_a_term_and_a_term_becomes_nothing_else() {
     let mut world = world();
     let lease = start(&mut world, 0, Deal::OnDemand);
     world.pass(3600);
-    world.act(lease, LeaseAction::Convert(MONTH)).unwrap();
+    world.act(lease, to(MONTH)).unwrap();
     let view = world.view(lease);
     assert_eq!(
         (view.phase, view.kind),
@@ -193,7 +197,7 @@ fn a_lease_on_demand_becomes_a_term_and_a_term_becomes_nothing_else() {
     assert_eq!(view.charged.total(), MicroUsd(1_000_000));
     assert_eq!(view.term.map(|term| term.earned), Some(MicroUsd(800_000)));
     for deal in [Deal::OnDemand, world.interruptible(200_000), MONTH] {
-        let refused = world.act(lease, LeaseAction::Convert(deal)).unwrap_err();
+        let refused = world.act(lease, to(deal)).unwrap_err();
         let Rejection::CannotConvert { from, to, .. } = refused else {
             panic!("{refused}")
         };
@@ -206,7 +210,7 @@ fn what_cannot_become_another_kind_says_why() {
     let mut world = world();
     let lease = start(&mut world, 0, Deal::OnDemand);
     for deal in [Deal::OnDemand, world.bid(500_000)] {
-        let refused = world.act(lease, LeaseAction::Convert(deal)).unwrap_err();
+        let refused = world.act(lease, to(deal)).unwrap_err();
         assert!(
             matches!(refused, Rejection::CannotConvert { .. }),
             "{refused}"
@@ -216,7 +220,7 @@ fn what_cannot_become_another_kind_says_why() {
     assert!(matches!(refused, Err(Rejection::NotSold(_))), "{refused:?}");
     world.act(lease, LeaseAction::End).unwrap();
     let deal = world.interruptible(200_000);
-    let refused = world.act(lease, LeaseAction::Convert(deal)).unwrap_err();
+    let refused = world.act(lease, to(deal)).unwrap_err();
     assert!(matches!(refused, Rejection::WrongPhase(_)), "{refused}");
 }
 
@@ -229,10 +233,55 @@ fn a_lease_does_not_become_a_term_that_costs_more_than_its_budget() {
     };
     let lease = world.running(1, order);
     let before = world.view(lease);
-    let refused = world.act(lease, LeaseAction::Convert(MONTH)).unwrap_err();
+    let refused = world.act(lease, to(MONTH)).unwrap_err();
     let Rejection::BadValue { field, .. } = refused else {
         panic!("{refused}")
     };
     assert_eq!(field.as_str(), "budget");
     assert_eq!(world.view(lease), before);
+}
+
+#[test]
+fn a_host_that_raises_its_price_before_a_conversion_is_not_paid_it() {
+    let mut world = world();
+    let deal = world.interruptible(200_000);
+    let lease = start(&mut world, 0, deal);
+    world.pass(600);
+    world.reprice(0, 1_500_000);
+    let seen = |price| LeaseAction::Convert {
+        deal: Deal::OnDemand,
+        price_max: PricePerHour(price),
+    };
+    let before = world.view(lease);
+    let refused = world.act(lease, seen(1_000_000)).unwrap_err();
+    let Rejection::PriceAboveLimit { price, allowed } = refused else {
+        panic!("{refused}")
+    };
+    assert_eq!((price.0, allowed.0), (1_500_000, 1_000_000));
+    assert_eq!(world.view(lease).prices, before.prices);
+    assert_eq!(world.view(lease).kind, ContractKind::Interruptible);
+    world.act(lease, seen(1_500_000)).unwrap();
+    assert_eq!(world.view(lease).prices.compute, PricePerHour(1_500_000));
+}
+
+#[test]
+fn a_term_goes_on_when_its_host_shows_no_offers() {
+    let mut world = world();
+    let lease = start(&mut world, 0, MONTH);
+    world.pass(3600);
+    // A full disk or an engine that is down: the host is heard, and offers nothing.
+    let asks = std::mem::take(&mut world.asks);
+    for _ in 0..12 {
+        world.announce_at(0, protocol::bounded::Text::default());
+        world.pass(600);
+    }
+    let view = world.view(lease);
+    assert_eq!(view.phase, Phase::Running);
+    // 576 000 000 / 720 an hour, for three hours.
+    let term = view.term.unwrap();
+    assert_eq!(
+        (term.earned, term.refunded),
+        (MicroUsd(2_400_000), MicroUsd::ZERO)
+    );
+    world.asks = asks;
 }

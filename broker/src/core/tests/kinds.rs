@@ -194,7 +194,8 @@ impl Play {
             Step::Convert(lease, kind, bid) => {
                 if let Some(lease) = self.pick(lease) {
                     let deal = self.deal([0, 2, 3, 5][usize::from(kind)], bid, false);
-                    self.act(lease, LeaseAction::Convert(deal));
+                    let price_max = PricePerHour(u64::MAX);
+                    self.act(lease, LeaseAction::Convert { deal, price_max });
                 }
             }
             Step::Act(lease, action) => {
