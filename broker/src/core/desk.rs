@@ -301,9 +301,17 @@ impl Desk {
         (*run == lease.run).then_some(container)
     }
 
-    /// Rises with every change, also over a restart as long as the clock does.
-    pub(super) fn revision(&self, lease: LeaseId) -> u64 {
-        self.soft.revision(lease).unwrap_or(self.started_at.0)
+    /// Rises with every change, also over a restart as long as the clock does. Of what has been over for long it
+    /// is that of its end, which nobody who saw less has to wait for.
+    pub(super) fn revision(&self, id: LeaseId) -> u64 {
+        self.soft.revision(id).unwrap_or_else(|| {
+            let closed = self.market.lease(id).filter(|it| it.state.is_closed());
+            let ended = self.market.resting(id).and_then(|rest| rest.ended.as_ref());
+            let end = closed.map(|it| it.since).or(ended.map(|(at, _)| *at));
+            // More than one change in a millisecond counts on.
+            let end = end.map_or(0, |at| at.0.saturating_add(1000));
+            end.max(self.started_at.0)
+        })
     }
 
     fn decide(&self, now: Timestamp, command: Command) -> Result<Decision, Rejection> {

@@ -9,6 +9,9 @@ use protocol::lease::{ContainerState, Progress};
 use protocol::units::{Millis, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Of so many leases that are over and orders that wait no more the revision is kept, those that changed last.
+const OVER_MAX: usize = 10_000;
+
 /// How soon a lease is looked at again when nothing came of the last look.
 const LOOK_AGAIN: Millis = Millis(1000);
 
@@ -33,6 +36,8 @@ pub(super) struct Soft {
     leases: BTreeMap<LeaseId, Live>,
     looks: BTreeSet<(Timestamp, LeaseId)>,
     revisions: BTreeMap<LeaseId, u64>,
+    /// Those of them that are over, by their revision.
+    over: BTreeSet<(u64, LeaseId)>,
     changes: Vec<Change>,
 }
 
@@ -117,12 +122,59 @@ impl Soft {
         self.revisions.get(&lease).copied()
     }
 
-    pub(super) fn changed(&mut self, change: Change) {
-        self.revisions.insert(change.lease, change.revision);
+    /// Notes a change. `is_over` says that the lease hardly changes any more.
+    pub(super) fn changed(&mut self, change: Change, is_over: bool) {
+        let (lease, revision) = (change.lease, change.revision);
+        if let Some(before) = self.revisions.insert(lease, revision) {
+            self.over.remove(&(before, lease));
+        }
+        if is_over {
+            self.over.insert((revision, lease));
+        }
+        if self.over.len() > OVER_MAX
+            && let Some((_, oldest)) = self.over.pop_first()
+        {
+            self.revisions.remove(&oldest);
+        }
         self.changes.push(change);
     }
 
     pub(super) fn take_changes(&mut self) -> Vec<Change> {
         std::mem::take(&mut self.changes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn change(number: u64, revision: u64) -> Change {
+        let mut id = [0; 16];
+        id[..8].copy_from_slice(&number.to_le_bytes());
+        Change {
+            lease: LeaseId::from_bytes(id),
+            revision,
+            renter: RenterId::from_bytes([1; 32]),
+            host: None,
+            goal: false,
+        }
+    }
+
+    #[test]
+    fn revisions_of_what_is_over_are_kept_for_the_last_ones_alone() {
+        let mut soft = Soft::default();
+        soft.changed(change(0, 1), false);
+        soft.changed(change(1, 2), true);
+        let most = u64::try_from(OVER_MAX).unwrap();
+        for number in 2..=most {
+            soft.changed(change(number, number + 1), true);
+        }
+        // As many are over as are kept; the oldest of them changes once more, and is the newest then.
+        soft.changed(change(1, most + 2), true);
+        soft.changed(change(most + 1, most + 3), true);
+        assert_eq!(soft.revision(change(1, 0).lease), Some(most + 2));
+        assert_eq!(soft.revision(change(2, 0).lease), None);
+        assert_eq!(soft.revision(change(0, 0).lease), Some(1));
+        assert_eq!(soft.revisions.len(), OVER_MAX + 1);
     }
 }

@@ -4,6 +4,7 @@
 
 use super::{Change, Desk};
 use crate::core::event::Fact;
+use crate::core::lease::Contract;
 use crate::core::meter::Meter;
 use protocol::ids::LeaseId;
 use protocol::lease::ContainerState;
@@ -13,21 +14,25 @@ impl Desk {
     /// Says that a lease, or an order that waits, is not as it was.
     pub(super) fn changed(&mut self, now: Timestamp, id: LeaseId, goal: bool) {
         let revision = self.revision(id).saturating_add(1).max(now.0);
-        let (renter, host) = match (self.market.lease(id), self.market.resting(id)) {
-            (Some(lease), _) => (lease.contract.renter, Some(lease.contract.host)),
-            (None, Some(rest)) => (rest.renter(), None),
+        let (renter, host, is_over) = match (self.market.lease(id), self.market.resting(id)) {
+            (Some(lease), _) => {
+                let Contract { renter, host, .. } = lease.contract;
+                (renter, Some(host), lease.state.is_closed())
+            }
+            (None, Some(rest)) => (rest.renter(), None, rest.ended.is_some()),
             (None, None) => return,
         };
         if let Some(host) = host.filter(|_| goal) {
             self.hosts_watched.touch(host);
         }
-        self.soft.changed(Change {
+        let change = Change {
             lease: id,
             revision,
             renter,
             host,
             goal,
-        });
+        };
+        self.soft.changed(change, is_over);
     }
 
     /// Keeps a meter that is ahead of the journal.
