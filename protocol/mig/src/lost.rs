@@ -12,15 +12,12 @@ use crate::layout::{Layout, Mask, Placement};
 pub(crate) struct Tables {
     /// By profile, then by mask.
     caps: Vec<Vec<u8>>,
-    best: Vec<Vec<Option<Window>>>,
+    /// By profile, then by mask: loss, free cells and start of the window of least loss, the lowest of
+    /// equals, in two bytes, one and one, so that the smaller number is the better place; or [`NO_WINDOW`].
+    best: Vec<Vec<u32>>,
 }
 
-/// The window of least loss, the lowest of equals.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Window {
-    loss: u16,
-    start: u8,
-}
+const NO_WINDOW: u32 = u32::MAX;
 
 /// A place on one GPU of a pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,15 +67,15 @@ impl Tables {
         cap.copied().unwrap_or(0)
     }
 
-    fn best_window(&self, chip: &Chip, profile: &Profile, mask: Mask) -> Option<Window> {
+    fn best_window(&self, chip: &Chip, profile: &Profile, mask: Mask) -> u32 {
+        let free = u32::from(chip.cells()) - mask.count();
         let windows = profile.starts.iter().filter_map(|start| {
             let taken = chip.window(profile, *start);
-            mask.is_disjoint(taken).then(|| Window {
-                loss: self.loss(chip, mask, mask.with(taken)),
-                start: *start,
-            })
+            let loss = || u32::from(self.loss(chip, mask, mask.with(taken)));
+            mask.is_disjoint(taken)
+                .then(|| loss() << 16 | free << 8 | u32::from(*start))
         });
-        windows.min()
+        windows.min().unwrap_or(NO_WINDOW)
     }
 
     fn loss(&self, chip: &Chip, before: Mask, after: Mask) -> u16 {
@@ -142,21 +139,20 @@ impl Chip {
         profile: ProfileIndex,
     ) -> Option<Spot> {
         let best = self.tables().best.get(profile.place())?;
-        let mut chosen = None;
+        let (mut chosen, mut key) = (None, (NO_WINDOW, usize::MAX));
         for (gpu, layout) in pool {
-            let window = best.get(usize::from(layout.mask().0)).copied().flatten();
-            let Some(Window { loss, start }) = window else {
-                continue;
-            };
-            // Most cells taken is fewest free.
-            let key = (loss, u32::MAX - layout.mask().count(), gpu, start);
-            let better = chosen.is_none_or(|chosen| key < chosen);
-            if better && layout.takes(self, profile).is_ok() {
-                chosen = Some(key);
+            let window = best.get(usize::from(layout.mask().0)).copied();
+            let window = window.unwrap_or(NO_WINDOW);
+            // The start comes after the GPU's number.
+            let other = (window >> 8, gpu);
+            if window != NO_WINDOW && other < key && layout.takes(self, profile).is_ok() {
+                key = other;
+                chosen = Some(window);
             }
         }
-        let (_, _, gpu, start) = chosen?;
+        let start = u8::try_from(chosen? & 0xff).ok()?;
         let placement = Placement { start, profile };
+        let (_, gpu) = key;
         Some(Spot { gpu, placement })
     }
 

@@ -1,5 +1,10 @@
 //! Which board a product is, and what a host may say of its slices.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "what is around the tests is test code too"
+)]
+
 use mig::board::{Board, Cut, Reported, TableProblem, boards, find_board};
 use mig::chip::{Chip, ChipError, Geometry, NvmlProfile, Profile};
 

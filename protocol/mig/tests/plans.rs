@@ -1,5 +1,10 @@
 //! The planner against plans worked out by hand, and against every way to cut two GPUs.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "what is around the tests is test code too"
+)]
+
 use mig::board::{Cut, boards};
 use mig::chip::Chip;
 use mig::layout::{Layout, Placement, layouts};

@@ -1,5 +1,10 @@
 //! The price rule against amounts worked out by hand.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "what is around the tests is test code too"
+)]
+
 use mig::board::{Cut, boards};
 use mig::chip::{Chip, Profile};
 use mig::layout::{Layout, layouts};

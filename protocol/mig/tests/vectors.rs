@@ -1,5 +1,10 @@
 //! Every vector of the placement rule: counts of layouts, tables of what still fits, each decision.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "what is around the tests is test code too"
+)]
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use mig::board::{Cut, boards};
