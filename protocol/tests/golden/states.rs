@@ -139,6 +139,7 @@ pub(crate) fn stop_reasons() -> Samples<StopReason> {
         ResourceTaken => StopReason::ResourceTaken,
         DiskFull => StopReason::DiskFull,
         Vacated => StopReason::Vacated,
+        GpuFault => StopReason::GpuFault(fault()),
     })
 }
 

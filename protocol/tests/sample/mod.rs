@@ -89,8 +89,6 @@ pub(crate) fn gpu_offer() -> Offer {
         gpus_min: 1,
         partition: None,
         measures: List::default(),
-        partition: None,
-        measures: List::default(),
         prices: Prices {
             compute: PricePerHour(318_000),
             storage: PricePerGbMonth(100_000),

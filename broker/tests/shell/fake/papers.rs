@@ -74,8 +74,6 @@ impl FakeHost {
             gpus_min: 0,
             partition: None,
             measures: List::default(),
-            partition: None,
-            measures: List::default(),
             prices: Prices {
                 compute: PricePerHour(3_600_000),
                 storage: PricePerGbMonth(0),

@@ -80,8 +80,6 @@ pub(super) fn offer(number: u32, uuid: &str, price: u64) -> Offer {
         sales: Sales::default(),
         partition: None,
         measures: List::default(),
-        partition: None,
-        measures: List::default(),
         prices: Prices {
             compute: PricePerHour(price),
             storage: PricePerGbMonth(72_000),
