@@ -52,8 +52,8 @@ mod tests {
             |part| said.push(part),
         );
         let Ok((rounds, time)) = settled;
-        // The run of 16 rounds was the slow one: 240 ms.
-        assert_eq!((rounds, time), (16, Duration::from_millis(48)));
+        // 32 rounds take 96 ms, which is too little; of the 15 runs that count, three or four were slow.
+        assert_eq!((rounds, time), (64, Duration::from_millis(192)));
         assert_eq!((said.len(), said.last()), (15, Some(&1000)));
     }
 

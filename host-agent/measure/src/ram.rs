@@ -21,7 +21,7 @@ pub const TRIAD: Method = Method {
 };
 
 /// The arrays of a pass take this much together unless memory is short.
-const BYTES: u64 = 3 * 512 * MIB;
+pub const BYTES: u64 = 3 * 512 * MIB;
 /// Under this much the caches of a large processor would be measured.
 const BYTES_MIN: u64 = 3 * 32 * MIB;
 const MIB: u64 = 1024 * 1024;
