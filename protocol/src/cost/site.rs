@@ -85,7 +85,10 @@ impl<'a> Sites<'a> {
             } else {
                 ModelName::reported(name, vram)
             };
-            (sheet_of(&model, vram).map(Card::from), self.job.rate_on(&model))
+            (
+                sheet_of(&model, vram).map(Card::from),
+                self.job.rate_on(&model),
+            )
         });
         let card = match (&offer.partition, card) {
             (Some(partition), Some(card)) => Some(card.slice(partition)),

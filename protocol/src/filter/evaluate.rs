@@ -6,6 +6,7 @@
 use super::facts::{Fact, Facts, spaced};
 use super::field::{Field, Kind};
 use super::model::ModelName;
+use super::profile::EITHER;
 use super::{Comparison, Direction, Filter, SortKey, TERMS_MAX, Term, Test, Value};
 use crate::terms::Need;
 use std::cmp::Ordering;
@@ -15,6 +16,8 @@ use std::cmp::Ordering;
 pub struct Prepared {
     terms: Vec<PreparedTerm>,
     need: Need,
+    /// Whether it says which slices are looked at; else none are.
+    sees_slices: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -32,6 +35,7 @@ enum Wanted {
     Flag(bool),
     Choice(String),
     Words(String),
+    Profile(String),
     Model(ModelName),
     Id(String),
 }
@@ -75,15 +79,23 @@ impl Filter {
         Prepared {
             terms: self.terms.iter().map(PreparedTerm::of).collect(),
             need,
+            sees_slices: self.names_partition(),
         }
     }
 }
 
 impl Prepared {
-    /// Whether an offer meets every term.
+    /// Whether an offer is looked at, and meets every term.
     #[must_use]
     pub fn matches(&self, facts: &Facts) -> bool {
-        self.terms.iter().all(|term| term.holds(facts, self.need))
+        let mut terms = self.terms.iter();
+        self.looks_at(facts) && terms.all(|term| term.holds(facts, self.need))
+    }
+
+    /// Whether an offer is looked at: a slice only where the filter says which. No explanation counts others.
+    #[must_use]
+    pub fn looks_at(&self, facts: &Facts) -> bool {
+        self.sees_slices || !facts.is_slice()
     }
 
     /// The terms that an offer fails.
@@ -139,6 +151,7 @@ fn wanted(field: Field, value: &Value) -> Wanted {
             Kind::Model => Wanted::Model(ModelName::asked(text)),
             Kind::Id(_) => Wanted::Id(text.to_string()),
             Kind::Words => Wanted::Words(spaced(text)),
+            Kind::Profile => Wanted::Profile(text.to_string()),
             Kind::Choice(_) | Kind::Number(_) | Kind::Flag | Kind::Version | Kind::Capability => {
                 Wanted::Choice(text.to_string())
             }
@@ -161,6 +174,7 @@ impl Wanted {
             (Self::Flag(wanted), Fact::Flag(flag)) => flag == *wanted,
             (Self::Choice(wanted), Fact::Choice(choice)) => choice == wanted,
             (Self::Words(wanted), Fact::Words(words)) => words.contains(wanted.as_str()),
+            (Self::Profile(wanted), Fact::Words(profile)) => wanted == EITHER || profile == wanted,
             (Self::Model(wanted), Fact::Model(_)) => facts.model().is_meant_by(wanted),
             (Self::Id(wanted), Fact::Id(_)) => facts.is_called(wanted),
             _ => self.order(fact).is_some_and(Ordering::is_eq),

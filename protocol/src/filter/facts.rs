@@ -3,14 +3,16 @@
 //! Must not depend on any other offer, or on what is asked.
 
 use super::field::Field;
-use super::model::{ModelName, gigabytes_as_sold};
+use super::model::ModelName;
+use super::numbers::{are_linked, numbers};
+use super::profile::WHOLE;
 use super::value::{architecture, leading_version};
 use crate::ids::{HostId, OfferId};
-use crate::machine::{ContainerNetwork, Gpu, Machine};
-use crate::offer::Offer;
-use crate::reliability::Score;
+use crate::machine::{ContainerNetwork, Gpu};
+use crate::offer::{Isolation, Offer, Partition};
 use crate::terms::{Need, Prices};
-use crate::units::{Bytes, MicroUsd, Timestamp};
+use crate::units::{MicroUsd, Timestamp};
+use crate::verify::VerificationLevel;
 use std::cmp::Reverse;
 
 /// What an offer has in every field, worked out once.
@@ -22,7 +24,7 @@ pub struct Facts {
     listed_at: Timestamp,
     prices: Prices,
     gpu: ModelName,
-    gpu_maker: &'static str,
+    vendor: &'static str,
     /// Base units of the numeric fields, by field.
     numbers: Vec<Option<i64>>,
     cuda: Option<[u32; 4]>,
@@ -35,10 +37,20 @@ pub struct Facts {
     disk_enforced: bool,
     architecture: &'static str,
     network: &'static str,
+    isolation: &'static str,
+    verification: &'static str,
+    ecc: Option<bool>,
+    is_linked: bool,
+    has_display: bool,
+    /// The kind of slice, or that it is none.
+    partition: String,
     /// Words of names, each with a space on both sides of it.
     cpu: String,
     os: String,
     runtime: String,
+    instructions: String,
+    mainboard: String,
+    disk: String,
 }
 
 /// Price, reliability, age, id, size: what offers are ranked by.
@@ -80,6 +92,9 @@ impl Facts {
                 .filter(|version| *version != [0; 4])
         };
         let gpu = share.gpus.first();
+        let model = gpu.map_or_else(ModelName::none, |gpu| {
+            ModelName::reported(&gpu.model, gpu.vram)
+        });
         let is_ubuntu = machine.system.to_ascii_lowercase().starts_with("ubuntu");
         let after_name = machine
             .system
@@ -90,11 +105,9 @@ impl Facts {
             listed_at: offer.listed_at,
             gpus,
             prices: offer.prices.of_gpus(gpus),
-            gpu: gpu.map_or_else(ModelName::none, |gpu| {
-                ModelName::reported(&gpu.model, gpu.vram)
-            }),
-            gpu_maker: gpu.map_or("none", |gpu| maker(&gpu.model)),
-            numbers: numbers(offer, gpus),
+            vendor: gpu.map_or("none", |gpu| gpu.vendor.word()),
+            numbers: numbers(offer, gpus, &model),
+            gpu: model,
             cuda: weakest(|gpu| [gpu.cuda.0.into(), gpu.cuda.1.into(), 0, 0]),
             driver: share
                 .gpus
@@ -120,9 +133,22 @@ impl Facts {
             disk_enforced: machine.disk_enforced,
             architecture: architecture(&machine.architecture),
             network: network(machine.network),
+            isolation: isolation(offer.partition.as_ref()),
+            verification: UNVERIFIED,
+            // What one of them has not, is not promised.
+            ecc: share.gpus.iter().map(|gpu| gpu.ecc).min().flatten(),
+            is_linked: are_linked(offer, gpus),
+            has_display: share.gpus.iter().any(|gpu| gpu.has_display),
+            partition: offer.partition.as_ref().map_or_else(
+                || WHOLE.to_owned(),
+                |slice| slice.profile.to_ascii_lowercase(),
+            ),
             cpu: spaced(&machine.cpu_model),
             os: spaced(&machine.system),
             runtime: spaced(&machine.runtime),
+            instructions: gpu.map_or_else(String::new, |gpu| spaced(&instructions(gpu))),
+            mainboard: spaced(&machine.mainboard),
+            disk: spaced(&machine.disk_model),
         }
     }
 
@@ -170,6 +196,28 @@ impl Facts {
         }
     }
 
+    /// The facts of an offer whose hardware is proved so far; not at all unless it is said.
+    #[must_use]
+    pub const fn with_verification(mut self, level: &VerificationLevel) -> Self {
+        self.set_verification(level);
+        self
+    }
+
+    /// Says how far the hardware is proved now.
+    pub const fn set_verification(&mut self, level: &VerificationLevel) {
+        self.verification = match level {
+            VerificationLevel::Unverified => UNVERIFIED,
+            VerificationLevel::Verified { .. } => VERIFIED,
+            VerificationLevel::Withdrawn { .. } => "deverified",
+        };
+    }
+
+    /// Whether it is a slice of a GPU.
+    #[must_use]
+    pub fn is_slice(&self) -> bool {
+        self.partition != WHOLE
+    }
+
     /// The reliability of its host, in millionths.
     #[must_use]
     pub fn reliability(&self) -> u32 {
@@ -198,7 +246,7 @@ impl Facts {
         let version = |known: Option<[u32; 4]>| known.map_or(Fact::Unknown, Fact::Version);
         match field {
             Field::GpuName => Fact::Model(self.gpu.base()),
-            Field::GpuArch => Fact::Choice(self.gpu_maker),
+            Field::GpuArch => Fact::Choice(self.vendor),
             Field::ComputeCap => version(self.capability),
             Field::CudaVersion => version(self.cuda),
             Field::DriverVersion => version(self.driver),
@@ -212,9 +260,19 @@ impl Facts {
             Field::Rented => Fact::Flag(false),
             Field::CpuArch => Fact::Choice(self.architecture),
             Field::Network => Fact::Choice(self.network),
+            Field::Isolation => Fact::Choice(self.isolation),
+            Field::Verification => Fact::Choice(self.verification),
+            Field::Verified => Fact::Flag(self.verification == VERIFIED),
+            Field::Ecc => self.ecc.map_or(Fact::Unknown, Fact::Flag),
+            Field::Linked => Fact::Flag(self.is_linked),
+            Field::DisplayActive => Fact::Flag(self.has_display),
+            Field::Partition => Fact::Words(&self.partition),
             Field::CpuName => Fact::Words(&self.cpu),
             Field::Os => Fact::Words(&self.os),
             Field::Runtime => Fact::Words(&self.runtime),
+            Field::Instructions => words(&self.instructions),
+            Field::Mainboard => words(&self.mainboard),
+            Field::DiskName => words(&self.disk),
             Field::Id => Fact::Id(self.id.as_bytes()),
             Field::HostId => Fact::Id(self.host.as_bytes()),
             Field::NumGpus
@@ -240,7 +298,20 @@ impl Facts {
             | Field::DurationMin
             | Field::EndDate
             | Field::Notice
-            | Field::Reliability => self
+            | Field::Reliability
+            | Field::CpuGhz
+            | Field::NumaNodes
+            | Field::LinkBandwidth
+            | Field::TotalFlops
+            | Field::TotalFlopsHalf
+            | Field::GpuMemoryBandwidth
+            | Field::PcieBandwidth
+            | Field::DiskBandwidth
+            | Field::UploadSpeed
+            | Field::DownloadSpeed
+            | Field::Score
+            | Field::ScorePerDollar
+            | Field::FlopsPerDollar => self
                 .numbers
                 .get(field as usize)
                 .copied()
@@ -250,91 +321,33 @@ impl Facts {
     }
 }
 
-/// The numeric facts, each at its field's place.
-fn numbers(offer: &Offer, gpus: u16) -> Vec<Option<i64>> {
-    let Offer {
-        machine,
-        share,
-        prices,
-        sales,
-        limits,
-        ..
-    } = offer;
-    let whole = prices.of_gpus(gpus);
-    let (cpu_millicores, ram, shared_memory, disk_max) = offer.proportion(gpus);
-    let size = |bytes: Bytes| Some(i64::try_from(bytes.0).unwrap_or(i64::MAX));
-    let price = |amount: MicroUsd| Some(amount.0);
-    let known = |number: u64| i64::try_from(number).ok().filter(|number| *number > 0);
-    let weakest = |key: fn(&Gpu) -> u64| known(share.gpus.iter().map(key).min().unwrap_or(0));
-    let sold = |gpu: &Gpu| i64::try_from(gigabytes_as_sold(gpu.vram)).unwrap_or(i64::MAX);
-    let each = share.gpus.iter().map(sold).min().unwrap_or(0);
-    let values = [
-        (Field::NumGpus, Some(gpus.into())),
-        (Field::GpuRam, Some(each)),
-        (Field::GpuTotalRam, Some(each.saturating_mul(gpus.into()))),
-        (Field::GpuFrac, Some(fraction(gpus, machine))),
-        (Field::GpuMaxPower, weakest(|gpu| gpu.power_limit_mw.into())),
-        (
-            Field::PciGeneration,
-            weakest(|gpu| gpu.pcie_generation.into()),
-        ),
-        (Field::PciLanes, weakest(|gpu| gpu.pcie_width.into())),
-        (Field::DphBase, price(whole.compute.amount())),
-        (Field::StorageCost, price(prices.storage.amount())),
-        (Field::UploadCost, price(prices.upload.amount())),
-        (Field::DownloadCost, price(prices.download.amount())),
-        (Field::DiskSpace, size(disk_max)),
-        (Field::CpuCores, Some(machine.cpu_cores.into())),
-        (Field::CpuCoresEffective, Some(cpu_millicores.into())),
-        (Field::CpuRam, size(ram)),
-        (Field::SharedMemory, size(shared_memory)),
-        // No limit is longer than every limit.
-        (
-            Field::Duration,
-            size(Bytes(limits.duration_max.map_or(u64::MAX, |most| most.0))),
-        ),
-        (Field::StartWithin, size(Bytes(limits.start_within.0))),
-        (
-            Field::MinBid,
-            sales.floor.and_then(|floor| price(floor.amount())),
-        ),
-        (
-            Field::DiscountMax,
-            sales.discount_max.map(|most| i64::from(most.0) * 100),
-        ),
-        (Field::DurationMin, size(Bytes(limits.duration_min.0))),
-        (
-            Field::EndDate,
-            size(Bytes(limits.until.map_or(u64::MAX, |until| until.0 / 1000))),
-        ),
-        (Field::Notice, size(Bytes(limits.notice.0))),
-        (Field::Reliability, Some(Score::unknown().ppm.into())),
-    ];
-    let mut numbers = vec![None; super::fields().len()];
-    for (field, value) in values {
-        if let Some(place) = numbers.get_mut(field as usize) {
-            *place = value;
-        }
+const UNVERIFIED: &str = "unverified";
+const VERIFIED: &str = "verified";
+
+/// What an instruction set is called: AMD's `gfx942`, CUDA's `sm_90` by its capability.
+fn instructions(gpu: &Gpu) -> String {
+    match gpu.compute_capability {
+        (0, 0) => gpu.architecture.to_string(),
+        (major, minor) => format!("sm_{major}{minor}"),
     }
-    numbers
 }
 
-/// Millionths of the machine's GPUs that are in it, rounded down.
-fn fraction(gpus: u16, machine: &Machine) -> i64 {
-    let (part, whole) = (usize::from(gpus), machine.gpus.len());
-    let millionths = (part * 1_000_000).checked_div(whole).unwrap_or(0);
-    i64::try_from(millionths).unwrap_or(0)
+const fn isolation(partition: Option<&Partition>) -> &'static str {
+    match partition {
+        None => "whole",
+        Some(slice) => match slice.isolation {
+            Isolation::Hardware => "hardware",
+            Isolation::Shared => "shared",
+        },
+    }
 }
 
-fn maker(model: &str) -> &'static str {
-    let lower = model.to_ascii_lowercase();
-    let is_of = |words: &[&str]| words.iter().any(|word| lower.contains(word));
-    if is_of(&["amd", "radeon", "instinct"]) {
-        "amd"
-    } else if is_of(&["intel", "gaudi"]) {
-        "intel"
+/// Words, if there are any.
+fn words(words: &str) -> Fact<'_> {
+    if words.trim().is_empty() {
+        Fact::Unknown
     } else {
-        "nvidia"
+        Fact::Words(words)
     }
 }
 

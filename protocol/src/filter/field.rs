@@ -58,6 +58,29 @@ pub enum Field {
     EndDate,
     Notice,
     Reliability,
+    Partition,
+    Isolation,
+    Verified,
+    Verification,
+    Score,
+    ScorePerDollar,
+    TotalFlops,
+    TotalFlopsHalf,
+    FlopsPerDollar,
+    GpuMemoryBandwidth,
+    PcieBandwidth,
+    LinkBandwidth,
+    Linked,
+    Ecc,
+    DisplayActive,
+    Instructions,
+    CpuGhz,
+    NumaNodes,
+    Mainboard,
+    DiskName,
+    DiskBandwidth,
+    UploadSpeed,
+    DownloadSpeed,
 }
 
 /// What kind of values a field has.
@@ -73,6 +96,8 @@ pub enum Kind {
     Capability,
     /// One of these words.
     Choice(&'static [&'static str]),
+    /// A kind of slice like `3g.40gb`, `none` for whole GPUs, `any` for both.
+    Profile,
     /// A GPU's name: see [`super::ModelName`].
     Model,
     /// Words that occur in a row.
@@ -87,7 +112,12 @@ impl Kind {
     pub const fn is_ordered(self) -> bool {
         match self {
             Self::Number(_) | Self::Version | Self::Capability => true,
-            Self::Flag | Self::Choice(_) | Self::Model | Self::Words | Self::Id(_) => false,
+            Self::Flag
+            | Self::Choice(_)
+            | Self::Profile
+            | Self::Model
+            | Self::Words
+            | Self::Id(_) => false,
         }
     }
 }
@@ -113,6 +143,18 @@ pub enum Unit {
     Watts,
     /// A part of one, to the millionth.
     Ratio,
+    /// Gigahertz, to the megahertz.
+    Gigahertz,
+    /// Gigabytes of 10⁹ bytes a second, to the thousandth.
+    GigabytesPerSecond,
+    /// Megabytes of 10⁶ bytes a second.
+    MegabytesPerSecond,
+    /// Megabits a second, to the thousandth.
+    Megabits,
+    /// 10¹² operations a second (or for a dollar an hour), to the thousandth.
+    Teraflops,
+    /// The score of an RTX 3090 is 100 (or for a dollar an hour), to the hundredth.
+    Score,
 }
 
 impl Unit {
@@ -120,8 +162,15 @@ impl Unit {
     #[must_use]
     pub const fn scale(self) -> u64 {
         match self {
-            Self::Count | Self::Seconds => 1,
-            Self::Cores | Self::SoldGigabytes | Self::Watts => 1000,
+            Self::Count | Self::Seconds | Self::MegabytesPerSecond => 1,
+            Self::Score => 100,
+            Self::Cores
+            | Self::SoldGigabytes
+            | Self::Watts
+            | Self::Gigahertz
+            | Self::GigabytesPerSecond
+            | Self::Megabits
+            | Self::Teraflops => 1000,
             Self::Dollars | Self::Ratio => 1_000_000,
             Self::Gigabytes => 1_000_000_000,
             Self::Days => 86_400,
@@ -132,7 +181,12 @@ impl Unit {
     pub(super) const fn suffixes(self) -> &'static [(&'static str, u64)] {
         const GIB: u64 = 1 << 30;
         match self {
-            Self::Count | Self::Cores | Self::Dollars => &[],
+            Self::Count | Self::Cores | Self::Dollars | Self::Score => &[],
+            Self::Gigahertz => &[("ghz", 1000), ("mhz", 1)],
+            Self::GigabytesPerSecond => &[("gb", 1000), ("gbs", 1000), ("mb", 1), ("mbs", 1)],
+            Self::MegabytesPerSecond => &[("mb", 1), ("mbs", 1), ("gb", 1000), ("gbs", 1000)],
+            Self::Megabits => &[("mbps", 1000), ("gbps", 1_000_000), ("kbps", 1)],
+            Self::Teraflops => &[("tflops", 1000), ("gflops", 1)],
             Self::SoldGigabytes => &[("gb", 1000), ("g", 1000), ("gib", 1000), ("mb", 1)],
             Self::Gigabytes => &[
                 ("gb", 1_000_000_000),

@@ -11,8 +11,10 @@ mod facts;
 mod field;
 mod model;
 mod number;
+mod numbers;
 mod parse;
 mod problem;
+mod profile;
 mod show;
 mod table;
 mod value;
@@ -35,7 +37,8 @@ pub const TERMS_MAX: usize = 32;
 /// Most values of one list.
 pub const VALUES_MAX: usize = 32;
 
-/// All terms must hold. Written as `gpu_name=RTX_4090 num_gpus>=2 dph_total<0.5`.
+/// All terms must hold, of whole GPUs unless one of them is about `partition`. Written as
+/// `gpu_name=RTX_4090 num_gpus>=2 dph_total<0.5`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Filter {
     /// The terms, in the order in which they were written.
@@ -139,6 +142,10 @@ impl Term {
             Test::In(values) => Test::In(checked_list(field, values)?),
             Test::NotIn(values) => Test::NotIn(checked_list(field, values)?),
         };
+        if field == Field::Partition && !profile::is_sound(&test) {
+            let text = profile::EITHER.to_owned();
+            return Err(ValueProblem::Wrong { field, text });
+        }
         Ok(Self { field, test })
     }
 

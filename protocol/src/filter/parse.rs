@@ -6,6 +6,7 @@
 
 use super::field::{Field, Unfound, find_field};
 use super::problem::{EXPRESSION_BYTES_MAX, ParseError, ParseProblem};
+use super::profile::EITHER;
 use super::value::{self, ValueProblem};
 use super::{Comparison, Direction, Filter, SortKey, Term, Test, VALUES_MAX, Value};
 use crate::bounded::List;
@@ -151,11 +152,18 @@ impl<'a> Reader<'a> {
             self.text.len()
         };
         let written = self.value(name)?;
-        if is_any(&written) {
+        if is_any(&written) && !matches!(field, Ok(Field::Partition)) {
             return Ok(None);
         }
         let field = field.map_err(|problem| self.error(start, problem))?;
-        let test = self.test(field, operator, &written, (operator_at, value_at))?;
+        let test = if is_any(&written) {
+            // Without a word on slices none are looked at, so this is a condition of its own.
+            let either = value::read(field, EITHER);
+            let either = either.map_err(|problem| self.error(value_at, problem.into()))?;
+            Test::Compare(Comparison::Equal, either)
+        } else {
+            self.test(field, operator, &written, (operator_at, value_at))?
+        };
         Term::new(field, test)
             .map(Some)
             .map_err(|problem| self.error(operator_at, problem.into()))

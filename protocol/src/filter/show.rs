@@ -72,6 +72,7 @@ fn shown(field: Field, value: &Value) -> String {
             | Kind::Version
             | Kind::Capability
             | Kind::Choice(_)
+            | Kind::Profile
             | Kind::Model
             | Kind::Words
             | Kind::Id(_) => number.to_string(),

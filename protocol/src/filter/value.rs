@@ -5,6 +5,7 @@
 use super::Value;
 use super::field::{Field, Kind, Unit};
 use super::number::{NumberProblem, read_scaled};
+use super::profile;
 use crate::bounded::Text;
 
 /// Largest number that is compared with, in base units, in either direction.
@@ -72,7 +73,7 @@ pub(super) fn read(field: Field, text: &str) -> Result<Value, ValueProblem> {
         Kind::Flag => Value::Flag(read_flag(text).ok_or_else(wrong)?),
         Kind::Version => Value::Version(read_version(text).ok_or_else(wrong)?),
         Kind::Capability => Value::Version(read_capability(text).ok_or_else(wrong)?),
-        Kind::Choice(_) | Kind::Model | Kind::Words | Kind::Id(_) => {
+        Kind::Choice(_) | Kind::Profile | Kind::Model | Kind::Words | Kind::Id(_) => {
             Value::Text(Text::new(text).map_err(|_| wrong())?)
         }
     };
@@ -97,6 +98,7 @@ pub(super) fn checked(field: Field, value: Value) -> Result<Value, ValueProblem>
         (Kind::Capability, Value::Version([major, minor, 0, 0])) => {
             Ok(Value::Version([major, minor, 0, 0]))
         }
+        (Kind::Profile, Value::Text(text)) => profile::value(field, &text),
         (Kind::Choice(_) | Kind::Model | Kind::Words | Kind::Id(_), Value::Text(text)) => {
             checked_text(field, &text)
         }
@@ -106,6 +108,7 @@ pub(super) fn checked(field: Field, value: Value) -> Result<Value, ValueProblem>
             | Kind::Version
             | Kind::Capability
             | Kind::Choice(_)
+            | Kind::Profile
             | Kind::Model
             | Kind::Words
             | Kind::Id(_),
@@ -153,9 +156,12 @@ fn checked_text(field: Field, text: &str) -> Result<Value, ValueProblem> {
             }
             format!("{prefix}{body}")
         }
-        Kind::Words | Kind::Number(_) | Kind::Flag | Kind::Version | Kind::Capability => {
-            joined.to_ascii_lowercase()
-        }
+        Kind::Words
+        | Kind::Profile
+        | Kind::Number(_)
+        | Kind::Flag
+        | Kind::Version
+        | Kind::Capability => joined.to_ascii_lowercase(),
     };
     Ok(Value::Text(Text::new(form).map_err(|_| wrong())?))
 }
@@ -261,6 +267,9 @@ fn wanted(field: Field) -> String {
         Kind::Version => "a version like 12.4 is wanted".to_owned(),
         Kind::Capability => "a compute capability like 8.9 (or 890) is wanted".to_owned(),
         Kind::Choice(choices) => format!("one of {} is wanted", choices.join(", ")),
+        Kind::Profile => {
+            "a kind of slice like 3g.40gb, none for whole GPUs, or any is wanted".to_owned()
+        }
         Kind::Model => "a GPU's name like RTX_4090 is wanted".to_owned(),
         Kind::Words => "letters or digits are wanted".to_owned(),
         Kind::Id(prefix) => format!("an id like {prefix}7k3f is wanted, or its first 4 characters"),
@@ -270,16 +279,24 @@ fn wanted(field: Field) -> String {
 fn finest(field: Field) -> String {
     match field.info().kind {
         Kind::Number(Unit::Dollars | Unit::Ratio) => "six decimal places".to_owned(),
-        Kind::Number(Unit::Cores | Unit::SoldGigabytes | Unit::Watts) => {
-            "three decimal places".to_owned()
-        }
+        Kind::Number(
+            Unit::Cores
+            | Unit::SoldGigabytes
+            | Unit::Watts
+            | Unit::Gigahertz
+            | Unit::GigabytesPerSecond
+            | Unit::Megabits
+            | Unit::Teraflops,
+        ) => "three decimal places".to_owned(),
+        Kind::Number(Unit::Score) => "two decimal places".to_owned(),
         Kind::Number(Unit::Gigabytes) => "whole bytes".to_owned(),
         Kind::Number(Unit::Days) => "whole seconds".to_owned(),
-        Kind::Number(Unit::Count | Unit::Seconds)
+        Kind::Number(Unit::Count | Unit::Seconds | Unit::MegabytesPerSecond)
         | Kind::Flag
         | Kind::Version
         | Kind::Capability
         | Kind::Choice(_)
+        | Kind::Profile
         | Kind::Model
         | Kind::Words
         | Kind::Id(_) => "whole numbers".to_owned(),
