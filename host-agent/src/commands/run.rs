@@ -9,10 +9,11 @@ use crate::journal;
 use crate::runtime::Runtime;
 use crate::runtime::docker::LateDocker;
 use crate::runtime::sandbox::LABEL_HOST;
+use host_nvml::news::GpuNews;
 use protocol::ids::HostId;
 use protocol::operator::{Exit, Failure, NotifyState, Signals, notify, write_whole};
 use std::time::Duration;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 
 /// Runs until SIGTERM or SIGINT, or until something breaks.
 pub(super) fn run(place: &Place, run: &Run) -> Result<Exit, Failure> {
@@ -58,7 +59,8 @@ async fn start(place: &Place) -> Result<Agent, Failure> {
         .await
         .map_err(|error| engine_failed(&error))?;
     check_journal(place, &runtime, host).await?;
-    let hardware = ThisMachine::new(config.nvml.clone());
+    let (hardware, news) = ThisMachine::start(config.nvml.clone());
+    tokio::spawn(heed(news));
     let folder = place.folder.path().to_owned();
     Agent::start(Setup {
         folder,
@@ -129,5 +131,17 @@ async fn keep_watchdog(mut alive: watch::Receiver<u64>) {
     while alive.changed().await.is_ok() {
         notify(NotifyState::Watchdog);
         tokio::time::sleep(pause).await;
+    }
+}
+
+/// Puts into the log what happens to the GPUs, for as long as there is a machine to hear of.
+async fn heed(mut news: mpsc::Receiver<GpuNews>) {
+    while let Some(news) = news.recv().await {
+        if let GpuNews::Event(event) = news {
+            tracing::warn!(
+                gpu = %event.gpu.as_str(), kind = ?event.kind, gpu_instance = event.gpu_instance,
+                "the driver tells of a GPU"
+            );
+        }
     }
 }

@@ -1,26 +1,46 @@
 //! The machine that the agent runs on, measured through the kernel's files and the driver's library.
 
 use super::disk::{self, Disk};
-use super::nvidia::Probe;
+use super::nvidia::{Launch, Supervisor, Timing, divided};
 use super::processor::{parse_cpuinfo, parse_meminfo};
 use super::system::{System, parse_os_release, uname};
-use super::{Hardware, HardwareError, Measured};
+use super::{CutProblem, Hardware, HardwareError, Measured, amd, intel};
+use crate::core::slices::Divisibles;
+use crate::core::slices::acts::Act;
+use host_nvml::news::GpuNews;
+use protocol::bounded::Text;
 use std::fs;
 use std::path::{Path, PathBuf};
+use tokio::sync::mpsc;
+
+/// Where lists of the bus's names are, when one is installed.
+const PCI_IDS: [&str; 2] = ["/usr/share/misc/pci.ids", "/usr/share/hwdata/pci.ids"];
 
 /// This machine.
 #[derive(Debug)]
 pub struct ThisMachine {
-    nvidia: Probe,
+    nvidia: Supervisor,
 }
 
 impl ThisMachine {
-    /// This machine; `nvml` is another file than `libnvidia-ml.so.1` to load.
+    /// This machine; `nvml` is another file than `libnvidia-ml.so.1` to load. What is heard of its GPUs comes
+    /// out of the receiver. Its GPUs are asked from now on, by tasks of the runtime that this is called in.
     #[must_use]
-    pub fn new(nvml: Option<PathBuf>) -> Self {
-        Self {
-            nvidia: Probe::new(nvml),
-        }
+    pub fn start(nvml: Option<PathBuf>) -> (Self, mpsc::Receiver<GpuNews>) {
+        Self::start_with(Launch::again(nvml), Timing::default())
+    }
+
+    /// As [`Self::start`], with what is started and how often it is asked.
+    #[must_use]
+    pub fn start_with(launch: Launch, timing: Timing) -> (Self, mpsc::Receiver<GpuNews>) {
+        let (nvidia, news) = Supervisor::start(launch, timing);
+        (Self { nvidia }, news)
+    }
+
+    /// Its NVIDIA GPUs, to be asked and told one by one.
+    #[must_use]
+    pub const fn nvidia(&self) -> &Supervisor {
+        &self.nvidia
     }
 }
 
@@ -34,16 +54,29 @@ impl Hardware for ThisMachine {
             kernel,
             architecture,
         };
+        let sys = Path::new("/sys");
+        let pci_ids = PCI_IDS.iter().find_map(|path| fs::read_to_string(path).ok());
+        let pci_ids = pci_ids.unwrap_or_default();
         Ok(Measured {
             processor,
             ram,
             system,
-            nvidia: self.nvidia.ask().await,
+            nvidia: self.nvidia.seen().await,
+            amd: amd::read(sys, &pci_ids),
+            intel: intel::read(sys, &pci_ids),
         })
     }
 
     fn disk(&self, path: &Path) -> Result<Disk, HardwareError> {
         disk::of_path(path)
+    }
+
+    async fn divisibles(&self) -> Divisibles {
+        divided::divisibles(&self.nvidia).await
+    }
+
+    async fn cut(&self, act: &Act) -> Result<Option<Text<64>>, CutProblem> {
+        divided::cut(&self.nvidia, act).await
     }
 }
 
@@ -66,23 +99,4 @@ fn system_name() -> String {
         .filter_map(|path| fs::read_to_string(path).ok())
         .find_map(|text| parse_os_release(&text))
         .unwrap_or_else(|| "Linux".to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::nvidia::Nvidia;
-    use super::*;
-
-    #[tokio::test]
-    async fn a_machine_without_the_library_is_a_cpu_machine() {
-        let machine = ThisMachine::new(Some(PathBuf::from("/nonexistent/libnvidia-ml.so.1")));
-        let measured = machine.measure().await.unwrap();
-        assert!(
-            matches!(measured.nvidia, Nvidia::LibraryMissing { .. }),
-            "{:?}",
-            measured.nvidia
-        );
-        assert!(measured.nvidia.gpus().is_empty());
-        assert!(measured.processor.cores > 0 && measured.ram.0 > 0);
-    }
 }

@@ -2,9 +2,10 @@
 
 use super::{Check, Place};
 use crate::config::Config;
-use crate::hardware::nvidia::Nvidia;
+use crate::hardware::nvidia::{Nvidia, Troubled};
 use crate::hardware::this::ThisMachine;
 use crate::hardware::{Hardware, Measured};
+use host_nvml::news::GpuState;
 use protocol::ids::HostId;
 use protocol::machine::Gpu;
 use protocol::operator::chain;
@@ -16,7 +17,7 @@ const DISK_FREE_MIN: Bytes = Bytes::from_gb(20);
 
 /// Everything about the machine.
 pub(super) async fn checks(place: &Place, config: &Config, host: HostId) -> Vec<Check> {
-    let here = ThisMachine::new(config.nvml.clone());
+    let (here, _) = ThisMachine::start(config.nvml.clone());
     let facts = super::engine::facts(config, host).await.ok();
     let has_runtime = facts
         .as_ref()
@@ -75,7 +76,8 @@ fn gpus(nvidia: &Nvidia, has_runtime: bool) -> Check {
         ),
         Nvidia::DriverNotLoaded => Check::warn(
             "gpus",
-            "the NVIDIA library is here and the driver is not loaded; this is a CPU machine (gpu_name=none)",
+            "the NVIDIA library is here and the driver is not loaded, or not yet; this is a CPU machine \
+             (gpu_name=none) until it is, and a running agent asks again within a minute",
             format!("{cpu_only}: modprobe nvidia, or install the driver for this kernel"),
         ),
         Nvidia::Failed { detail } => Check::fail(
@@ -91,21 +93,18 @@ fn gpus(nvidia: &Nvidia, has_runtime: bool) -> Check {
         Nvidia::Ready {
             driver,
             gpus,
+            troubled,
             unreadable,
-        } => ready(driver, gpus, *unreadable, has_runtime),
+        } => ready(driver, gpus, &trouble(troubled, *unreadable), has_runtime),
     }
 }
 
-fn ready(driver: &str, gpus: &[Gpu], unreadable: u32, has_runtime: bool) -> Check {
+fn ready(driver: &str, gpus: &[Gpu], trouble: &[String], has_runtime: bool) -> Check {
     let list: Vec<String> = gpus.iter().map(one).collect();
     let found = format!("driver {driver}: {}", list.join("; "));
-    if unreadable > 0 {
+    if !trouble.is_empty() {
         let fix = "look at dmesg; a GPU that fell off the bus needs a reboot";
-        return Check::fail(
-            "gpus",
-            format!("{found}; {unreadable} more do not answer"),
-            fix,
-        );
+        return Check::fail("gpus", format!("{found}; {}", trouble.join("; ")), fix);
     }
     if gpus.is_empty() {
         return Check::ok(
@@ -123,6 +122,25 @@ fn ready(driver: &str, gpus: &[Gpu], unreadable: u32, has_runtime: bool) -> Chec
         );
     }
     Check::ok("gpus", found)
+}
+
+/// What is wrong with the GPUs that do not answer, one by one.
+fn trouble(troubled: &[Troubled], unreadable: u32) -> Vec<String> {
+    let mut all: Vec<String> = troubled
+        .iter()
+        .map(|one| {
+            let state = match &one.state {
+                GpuState::Ready => "answers".to_owned(),
+                GpuState::Unknown { reason } => format!("does not answer: {reason}"),
+                GpuState::Gone => "is gone".to_owned(),
+            };
+            format!("{} at {} {state}", one.gpu.uuid.as_str(), one.gpu.pci_address.as_str())
+        })
+        .collect();
+    if unreadable > 0 {
+        all.push(format!("{unreadable} more do not answer"));
+    }
+    all
 }
 
 fn one(gpu: &Gpu) -> String {
