@@ -3,7 +3,7 @@
 
 pub mod template;
 
-use crate::wishes::Wishes;
+use crate::wishes::{self, Wishes};
 use protocol::ids::BrokerId;
 use protocol::net::{Multiaddr, parse_address, peer_of_address};
 use protocol::offer::BROKERS_MAX;
@@ -15,6 +15,9 @@ use std::time::Duration;
 
 /// Where Docker listens unless it is told otherwise.
 pub const DEFAULT_ENGINE: &str = "/var/run/docker.sock";
+
+/// The least time between benchmarks that run by themselves.
+const BENCH_EVERY_MIN: Seconds = Seconds(86_400);
 
 /// All settings of a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,6 +40,8 @@ pub struct Config {
     pub logs_kept: Seconds,
     /// How often things are done.
     pub periods: Periods,
+    /// How old benchmarks may be before an idle machine runs them again; never when absent.
+    pub bench_every: Option<Seconds>,
     /// What is offered when the command line does not say otherwise.
     pub offer: Wishes,
 }
@@ -99,9 +104,26 @@ struct File {
     logs_kept_days: u64,
     #[serde(default)]
     periods: PeriodsSection,
+    #[serde(default)]
+    bench: BenchSection,
     /// Its keys are the flags of `list`.
     #[serde(default)]
     offer: toml::Table,
+}
+
+/// When benchmarks are run again.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct BenchSection {
+    every: String,
+}
+
+impl Default for BenchSection {
+    fn default() -> Self {
+        Self {
+            every: "7d".to_owned(),
+        }
+    }
 }
 
 /// Seconds between things.
@@ -161,6 +183,7 @@ impl Config {
         let listen = addresses("listen", &file.listen)?;
         let announce = addresses("announce", &file.announce)?;
         let periods = periods(&file.periods).map_err(|(field, problem)| wrong(field, problem))?;
+        let bench_every = bench_every(&file.bench).map_err(|problem| wrong("every", problem))?;
         let offer =
             Wishes::of_table(&file.offer).map_err(|(field, problem)| wrong(&field, problem))?;
         Ok(Self {
@@ -176,6 +199,7 @@ impl Config {
             disk_reserve: Bytes::from_gb(file.disk_reserve_gb),
             logs_kept: Seconds(file.logs_kept_days.saturating_mul(86_400)),
             periods,
+            bench_every,
             offer,
         })
     }
@@ -211,6 +235,18 @@ pub fn broker_address(text: &str) -> Result<(BrokerId, Multiaddr), String> {
     let address = parse_address(text).map_err(|error| error.to_string())?;
     let key = peer_of_address(&address).map_err(|error| error.to_string())?;
     Ok((BrokerId::from(key), address))
+}
+
+/// More often than daily, and the machine would rather be measured than leased.
+fn bench_every(section: &BenchSection) -> Result<Option<Seconds>, String> {
+    if section.every == "never" {
+        return Ok(None);
+    }
+    let every = wishes::length(&section.every)?;
+    if every < BENCH_EVERY_MIN {
+        return Err(format!("{} is less than a day; or say \"never\"", section.every));
+    }
+    Ok(Some(every))
 }
 
 fn periods(section: &PeriodsSection) -> Result<Periods, (&'static str, String)> {
@@ -261,6 +297,22 @@ mod tests {
         assert_eq!(config.logs_kept, Seconds(604_800));
         assert!(config.brokers.is_empty() && config.listen.is_empty());
         assert_eq!(config.offer, Wishes::default());
+        assert_eq!(config.bench_every, Some(Seconds(604_800)));
+    }
+
+    #[test]
+    fn benchmarks_are_run_again_when_the_owner_says() {
+        let every = |text: &str| {
+            let config = parse(&format!("[bench]\nevery = \"{text}\"\n"));
+            config.map(|config| config.bench_every)
+        };
+        assert_eq!(every("30d"), Ok(Some(Seconds(2_592_000))));
+        assert_eq!(every("never"), Ok(None));
+        assert_eq!(
+            every("2h").unwrap_err(),
+            "host.toml, line 2, field `every`: 2h is less than a day; or say \"never\""
+        );
+        assert!(every("soon").unwrap_err().contains("is not a time"));
     }
 
     #[test]

@@ -17,6 +17,7 @@ pub mod agent;
 pub mod core;
 
 pub mod access;
+pub mod bench;
 pub mod hardware;
 pub mod journal;
 pub mod runtime;

@@ -57,6 +57,10 @@ pub fn text(brokers: &[String]) -> String {
 # upload_price = 0.00       # for a GB
 # download_price = 0.00
 
+# How old benchmarks may be before an idle machine runs them again; the first are run by `feira-host bench`.
+# [bench]
+# every = "7d"         # or "never"
+
 # [periods]
 # announce_s = 20      # offers are signed again
 # report_s = 10        # each lease's meters are signed again

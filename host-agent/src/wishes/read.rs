@@ -55,7 +55,7 @@ pub(super) fn percent(text: &str) -> Result<BasisPoints, String> {
 }
 
 /// `90s`, `10m`, `2h`, `30d`, `2w`: at most a year.
-pub(super) fn length(text: &str) -> Result<Seconds, String> {
+pub(crate) fn length(text: &str) -> Result<Seconds, String> {
     within(text, LENGTH_MAX, "a year")
 }
 
