@@ -2,8 +2,8 @@
 //! verifier and whoever judges a transcript go through the same steps.
 //!
 //! ```text
-//! Filling ──Filled──► Passing ──Done──► Showing ──Row × s──► Complete
-//!    └──────────┴────────┴─ too late, silent, unable, out of turn ─► Failed
+//! Opening ──Ready──► Filling ──Filled──► Passing ──Done──► Showing ──Row × s──► Complete
+//!    └──────────┴──────────────┴────────────┴─ too late, silent, unable, out of turn ─► Failed
 //! ```
 
 use crate::chain;
@@ -15,6 +15,9 @@ use serde::{Deserialize, Serialize};
 
 /// How long the rows may take to be shown: nothing is measured any more, the data may only not take for ever.
 pub const SHOWING_MAX: Millis = Millis(120_000);
+
+/// How long the prover may take to start and to open its device: nothing is asked yet, and nothing is measured.
+pub const OPENING_MAX: Millis = Millis(60_000);
 
 /// What a verifier chooses for a proof: fresh random bytes, and what it challenges with them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,13 +39,15 @@ pub enum Heard {
     Silence,
 }
 
-/// How far a proof is. Times are milliseconds since the challenge was sent, by the verifier's clock.
+/// How far a proof is. Times are milliseconds since the prover was started, by the verifier's clock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// The challenge is out.
-    Filling,
+    /// The prover was started.
+    Opening,
+    /// The challenge is out since `opened`.
+    Filling { opened: Millis },
     /// The memory is full since `filled`, and the first key is out since the same moment.
-    Passing { filled: Millis },
+    Passing { opened: Millis, filled: Millis },
     /// All rounds are through; the cells are out.
     Showing { done: Done, rows: Vec<Row> },
     /// All rows are there, not looked at.
@@ -54,10 +59,12 @@ pub(crate) enum Stage {
 /// What is known when all rounds are through.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Done {
-    /// When the memory was full.
-    pub(crate) filled: Millis,
-    /// When the rounds were through.
-    pub(crate) done: Millis,
+    /// How long it took to fill the memory.
+    pub(crate) fill: Millis,
+    /// How long the rounds took.
+    pub(crate) pass: Millis,
+    /// When they were through.
+    pub(crate) at: Millis,
     /// The root of each round.
     pub(crate) roots: Vec<Node>,
     /// The cells that were asked for.
@@ -68,10 +75,10 @@ impl Stage {
     /// What is asked when this stage is entered; nothing where no further message is due.
     pub(crate) fn ask(&self, plan: &Plan) -> Option<Ask> {
         match self {
-            Self::Filling => Some(Ask::Challenge(plan.challenge.clone())),
+            Self::Filling { .. } => Some(Ask::Challenge(plan.challenge.clone())),
             Self::Passing { .. } => Some(Ask::Nonce(plan.nonce)),
             Self::Showing { done, rows } if rows.is_empty() => Some(Ask::Audit(done.cells.clone())),
-            Self::Showing { .. } | Self::Complete { .. } | Self::Failed(_) => None,
+            Self::Opening | Self::Showing { .. } | Self::Complete { .. } | Self::Failed(_) => None,
         }
     }
 
@@ -79,9 +86,10 @@ impl Stage {
     pub(crate) fn until(&self, plan: &Plan) -> Millis {
         let parameters = &plan.challenge.parameters;
         match self {
-            Self::Filling => parameters.fill_max,
-            Self::Passing { filled } => filled.plus(parameters.pass_max),
-            Self::Showing { done, .. } => done.done.plus(SHOWING_MAX),
+            Self::Opening => OPENING_MAX,
+            Self::Filling { opened } => opened.plus(parameters.fill_max),
+            Self::Passing { filled, .. } => filled.plus(parameters.pass_max),
+            Self::Showing { done, .. } => done.at.plus(SHOWING_MAX),
             Self::Complete { .. } | Self::Failed(_) => Millis(0),
         }
     }
@@ -100,21 +108,29 @@ impl Stage {
             Heard::Silence => return Self::Failed(Flaw::Silent),
         };
         match (self, answer) {
-            (Self::Filling, Answer::Filled) => Self::Passing { filled: at },
-            (Self::Passing { filled }, Answer::Done(roots)) => {
-                Self::passed(plan, filled, at, roots.into_vec())
+            (Self::Opening, Answer::Ready) => Self::Filling { opened: at },
+            (Self::Filling { opened }, Answer::Filled) => Self::Passing { opened, filled: at },
+            (Self::Passing { opened, filled }, Answer::Done(roots)) => {
+                let (fill, pass) = (since(opened, filled), since(filled, at));
+                Self::passed(plan, [fill, pass, at], roots.into_vec())
             }
             (Self::Showing { done, rows }, Answer::Row(row)) => Self::shown(done, rows, row),
-            (Self::Filling | Self::Passing { .. } | Self::Showing { .. }, Answer::Unable(why)) => {
-                Self::Failed(Flaw::Unable(why))
-            }
             (
-                Self::Filling
+                Self::Opening | Self::Filling { .. } | Self::Passing { .. } | Self::Showing { .. },
+                Answer::Unable(why),
+            ) => Self::Failed(Flaw::Unable(why)),
+            (
+                Self::Opening
+                | Self::Filling { .. }
                 | Self::Passing { .. }
                 | Self::Showing { .. }
                 | Self::Complete { .. }
                 | Self::Failed(_),
-                Answer::Filled | Answer::Done(_) | Answer::Row(_) | Answer::Unable(_),
+                Answer::Ready
+                | Answer::Filled
+                | Answer::Done(_)
+                | Answer::Row(_)
+                | Answer::Unable(_),
             ) => Self::Failed(Flaw::OutOfTurn),
         }
     }
@@ -123,21 +139,22 @@ impl Stage {
         if at <= self.until(plan) || self.is_over() {
             return None;
         }
-        let since = |start: Millis| Millis(at.0.saturating_sub(start.0));
         Some(match self {
-            Self::Filling => Flaw::FillTooSlow {
-                took: at,
+            Self::Filling { opened } => Flaw::FillTooSlow {
+                took: since(*opened, at),
                 bound: plan.challenge.parameters.fill_max,
             },
-            Self::Passing { filled } => Flaw::PassTooSlow {
-                took: since(*filled),
+            Self::Passing { filled, .. } => Flaw::PassTooSlow {
+                took: since(*filled, at),
                 bound: plan.challenge.parameters.pass_max,
             },
-            Self::Showing { .. } | Self::Complete { .. } | Self::Failed(_) => Flaw::Silent,
+            Self::Opening | Self::Showing { .. } | Self::Complete { .. } | Self::Failed(_) => {
+                Flaw::Silent
+            }
         })
     }
 
-    fn passed(plan: &Plan, filled: Millis, at: Millis, roots: Vec<Node>) -> Self {
+    fn passed(plan: &Plan, [fill, pass, at]: [Millis; 3], roots: Vec<Node>) -> Self {
         let parameters = &plan.challenge.parameters;
         if roots.len() != usize::from(parameters.rounds) {
             return Self::Failed(Flaw::OutOfTurn);
@@ -146,8 +163,9 @@ impl Stage {
         let last = nonces.last().copied().unwrap_or(plan.nonce);
         let cells = chain::cells(&plan.secret, &last, parameters);
         let done = Done {
-            filled,
-            done: at,
+            fill,
+            pass,
+            at,
             roots,
             cells,
         };
@@ -165,4 +183,8 @@ impl Stage {
             Self::Showing { done, rows }
         }
     }
+}
+
+const fn since(start: Millis, end: Millis) -> Millis {
+    Millis(end.0.saturating_sub(start.0))
 }

@@ -126,8 +126,8 @@ mod tests {
         for answer in &said {
             bytes.extend(encode(answer).unwrap());
         }
-        // Length 6: version 1 and the variant's number 0.
-        assert_eq!(bytes[..10], [6, 0, 0, 0, 1, 0, 0, 0, 0, 0]);
+        // Length 6: version 1 and the variant's number 1.
+        assert_eq!(bytes[..10], [6, 0, 0, 0, 1, 0, 1, 0, 0, 0]);
         let mut frames = Frames::new();
         let mut heard = Vec::new();
         for byte in bytes {

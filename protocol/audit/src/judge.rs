@@ -37,7 +37,7 @@ pub enum Forgery {
 pub fn judge(transcript: &Transcript) -> Result<Finding, TranscriptError> {
     let plan = &transcript.plan;
     plan.challenge.parameters.check()?;
-    let (mut stage, mut last) = (Stage::Filling, Millis(0));
+    let (mut stage, mut last) = (Stage::Opening, Millis(0));
     for entry in &transcript.heard {
         if stage.is_over() {
             return Err(TranscriptError::GoesOn);
@@ -49,15 +49,15 @@ pub fn judge(transcript: &Transcript) -> Result<Finding, TranscriptError> {
         stage = stage.after(plan, entry.at, entry.heard.clone());
     }
     match stage {
-        Stage::Filling | Stage::Passing { .. } | Stage::Showing { .. } => {
+        Stage::Opening | Stage::Filling { .. } | Stage::Passing { .. } | Stage::Showing { .. } => {
             Err(TranscriptError::BreaksOff)
         }
         Stage::Failed(flaw) => Ok(Finding::Rejected(flaw)),
         Stage::Complete { done, rows } => Ok(match find_flaw(transcript, &done, &rows) {
             Some(flaw) => Finding::Rejected(flaw),
             None => Finding::Accepted {
-                fill: done.filled,
-                pass: Millis(done.done.0.saturating_sub(done.filled.0)),
+                fill: done.fill,
+                pass: done.pass,
             },
         }),
     }

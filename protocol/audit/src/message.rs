@@ -69,6 +69,8 @@ pub enum Ask {
 /// What a prover answers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Answer {
+    /// The device is open and its kernels are translated: the first message of all, before anything is asked.
+    Ready,
     /// To [`Ask::Challenge`].
     Filled,
     /// To [`Ask::Nonce`]: the root of each round's tree.

@@ -38,6 +38,24 @@ pub trait Device {
     fn row(&mut self, tile: u32, row: u32) -> Result<Vec<u8>, Unable>;
 }
 
+impl<D: Device + ?Sized> Device for Box<D> {
+    fn fill(&mut self, seed: &Seed, parameters: &Parameters) -> Result<(), Unable> {
+        (**self).fill(seed, parameters)
+    }
+
+    fn pass(&mut self, nonce: &Nonce) -> Result<Vec<Node>, Unable> {
+        (**self).pass(nonce)
+    }
+
+    fn leaves(&mut self, nonce: &Nonce, tile: u32) -> Result<Vec<Node>, Unable> {
+        (**self).leaves(nonce, tile)
+    }
+
+    fn row(&mut self, tile: u32, row: u32) -> Result<Vec<u8>, Unable> {
+        (**self).row(tile, row)
+    }
+}
+
 /// One proof on one device.
 #[derive(Debug)]
 pub struct Prover<D> {

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 /// Largest transcript in bytes: 128 rows, the roots, the plan, and room.
 pub const TRANSCRIPT_BYTES_MAX: usize = 2 * 1024 * 1024;
 
-/// Something heard, and when: milliseconds since the challenge was sent.
+/// Something heard, and when: milliseconds since the prover was started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     /// When.

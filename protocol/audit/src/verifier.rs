@@ -7,8 +7,8 @@
 //! # fn send(_: audit::message::Ask) {}
 //! # fn wait(_until: Millis) -> Heard { Heard::Silence }
 //! # fn prove(plan: Plan) -> Result<(), ParameterError> {
-//! let (mut verifier, ask) = Verifier::begin(plan)?;
-//! send(ask); // milliseconds are counted from here
+//! // The prover is started, and milliseconds are counted from here.
+//! let mut verifier = Verifier::begin(plan)?;
 //! let transcript = loop {
 //!     let heard = wait(verifier.deadline());
 //!     match verifier.hear(now(), heard) {
@@ -49,18 +49,16 @@ pub enum Next {
 }
 
 impl Verifier {
-    /// A proof, and what is said first. All times are counted from when that is sent.
+    /// A proof whose prover was just started; all times are counted from then. The prover speaks first.
     ///
     /// # Errors
     /// When the parameters are out of their bounds.
-    pub fn begin(plan: Plan) -> Result<(Self, Ask), ParameterError> {
+    pub fn begin(plan: Plan) -> Result<Self, ParameterError> {
         plan.challenge.parameters.check()?;
-        let ask = Ask::Challenge(plan.challenge.clone());
-        let verifier = Self {
-            stage: Stage::Filling,
+        Ok(Self {
+            stage: Stage::Opening,
             transcript: Transcript::new(plan),
-        };
-        Ok((verifier, ask))
+        })
     }
 
     /// When [`Heard::Silence`] has to be heard if nothing else was: one millisecond behind the last at which an
@@ -77,7 +75,7 @@ impl Verifier {
         }
         let plan = &self.transcript.plan;
         let was_showing = matches!(self.stage, Stage::Showing { .. });
-        let stage = std::mem::replace(&mut self.stage, Stage::Filling);
+        let stage = std::mem::replace(&mut self.stage, Stage::Opening);
         self.stage = stage.after(plan, at, heard.clone());
         let ask = self.stage.ask(plan).filter(|_| !was_showing);
         self.transcript.heard.push(Entry { at, heard });

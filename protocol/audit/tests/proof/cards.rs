@@ -149,14 +149,17 @@ fn one_card_does_not_pass_as_two() {
 fn who_says_nothing_has_failed_when_the_time_is_over() {
     use audit::conversation::Heard;
     use audit::judge::judge;
-    use audit::message::Answer;
+    use audit::message::{Answer, Ask};
     use audit::verifier::{Next, Verifier};
     let plan = plan(EIGHTY_ROWS, 1);
-    let (mut verifier, _) = Verifier::begin(plan).unwrap();
-    assert_eq!(verifier.deadline(), Millis(14_001));
-    let said = verifier.hear(Millis(14_000), Heard::Answer(Answer::Filled));
-    assert!(matches!(said, Next::Say(_)));
-    assert_eq!(verifier.deadline(), Millis(14_000 + 3_201));
+    let mut verifier = Verifier::begin(plan).unwrap();
+    assert_eq!(verifier.deadline(), Millis(60_001));
+    let said = verifier.hear(Millis(1_000), Heard::Answer(Answer::Ready));
+    assert!(matches!(said, Next::Say(Ask::Challenge(_))));
+    assert_eq!(verifier.deadline(), Millis(15_001));
+    let said = verifier.hear(Millis(15_000), Heard::Answer(Answer::Filled));
+    assert!(matches!(said, Next::Say(Ask::Nonce(_))));
+    assert_eq!(verifier.deadline(), Millis(15_000 + 3_201));
     let Next::Over(transcript) = verifier.hear(verifier.deadline(), Heard::Silence) else {
         panic!("not over");
     };

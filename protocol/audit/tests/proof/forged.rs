@@ -58,7 +58,7 @@ fn answer(transcript: &mut Transcript, at: usize) -> &mut Answer {
 #[test]
 fn a_changed_row_root_seed_key_or_draw_is_seen() {
     let row = changed(|transcript| {
-        if let Answer::Row(row) = answer(transcript, 2) {
+        if let Answer::Row(row) = answer(transcript, 3) {
             let mut bytes = row.bytes.to_vec();
             bytes[0] ^= 1;
             row.bytes = Blob::new(bytes).unwrap();
@@ -66,7 +66,7 @@ fn a_changed_row_root_seed_key_or_draw_is_seen() {
     });
     assert!(matches!(row, Ok(Finding::Rejected(Flaw::NotHeld { .. }))));
     let root = changed(|transcript| {
-        if let Answer::Done(roots) = answer(transcript, 1) {
+        if let Answer::Done(roots) = answer(transcript, 2) {
             let mut changed = roots.to_vec();
             changed[1].0[0] ^= 1;
             *roots = List::new(changed).unwrap();
@@ -85,9 +85,9 @@ fn a_changed_row_root_seed_key_or_draw_is_seen() {
 fn a_transcript_that_lacks_or_adds_something_is_none() {
     let shorter = changed(|transcript| drop(transcript.heard.pop()));
     assert_eq!(shorter, Err(TranscriptError::BreaksOff));
-    let longer = changed(|transcript| transcript.heard.push(transcript.heard[2].clone()));
+    let longer = changed(|transcript| transcript.heard.push(transcript.heard[3].clone()));
     assert_eq!(longer, Err(TranscriptError::GoesOn));
-    let back = changed(|transcript| transcript.heard[1].at = Millis(1));
+    let back = changed(|transcript| transcript.heard[2].at = Millis(1));
     assert_eq!(back, Err(TranscriptError::TimesGoBack));
     let mut bytes = honest().to_bytes().unwrap();
     bytes.pop();

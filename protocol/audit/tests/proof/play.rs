@@ -2,7 +2,7 @@
 
 use audit::conversation::{Heard, Plan};
 use audit::judge;
-use audit::message::{Ask, Challenge, Nonce, Seed};
+use audit::message::{Answer, Ask, Challenge, Nonce, Seed};
 use audit::prover::{Device, Prover};
 use audit::transcript::Transcript;
 use audit::verifier::{Next, Verifier};
@@ -29,6 +29,9 @@ pub(crate) struct Times {
     pub(crate) pass: Millis,
 }
 
+/// How long a prover takes to be ready.
+pub(crate) const STARTED: Millis = Millis(800);
+
 pub(crate) const HONEST: Times = Times {
     fill: Millis(6_000),
     pass: Millis(1_500),
@@ -52,11 +55,15 @@ pub(crate) fn plan(parameters: Parameters, number: u64) -> Plan {
 /// All that is said and heard.
 pub(crate) fn converse<D: Device>(plan: Plan, device: D, times: Times) -> Transcript {
     let mut prover = Prover::new(device);
-    let (mut verifier, mut ask) = Verifier::begin(plan).unwrap();
+    let mut verifier = Verifier::begin(plan).unwrap();
+    let Next::Say(mut ask) = verifier.hear(STARTED, Heard::Answer(Answer::Ready)) else {
+        panic!("no challenge");
+    };
     loop {
+        let filled = STARTED.plus(times.fill);
         let at = match ask {
-            Ask::Challenge(_) => times.fill,
-            Ask::Nonce(_) | Ask::Audit(_) => times.fill.plus(times.pass),
+            Ask::Challenge(_) => filled,
+            Ask::Nonce(_) | Ask::Audit(_) => filled.plus(times.pass),
         };
         let mut said = None;
         for answer in prover.answer(&ask) {
