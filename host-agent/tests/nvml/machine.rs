@@ -95,6 +95,15 @@ impl Heard {
             .unwrap_or_else(|_| panic!("never heard: {what}"))
     }
 
+    /// The next Xid, if one comes soon.
+    pub(crate) async fn xid_soon(&mut self) -> Option<u32> {
+        let xid = self.next("an Xid", |news| match news {
+            GpuNews::Event(event) => event.xid(),
+            _ => None,
+        });
+        timeout(Duration::from_millis(500), xid).await.ok()
+    }
+
     /// Until the GPU is in that state.
     pub(crate) async fn state(
         &mut self,

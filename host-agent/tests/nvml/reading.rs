@@ -195,7 +195,10 @@ async fn a_machine_without_the_library_has_no_gpu() {
 /// `FEIRA_NVIDIA_ML` names NVIDIA's own library, where the script that runs the tests could fetch it.
 #[tokio::test(flavor = "multi_thread")]
 async fn nvidias_own_library_says_that_there_is_no_driver() {
-    #[expect(clippy::disallowed_methods, reason = "tests are told by scripts where to look")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "tests are told by scripts where to look"
+    )]
     let Ok(library) = std::env::var("FEIRA_NVIDIA_ML") else {
         return;
     };

@@ -91,7 +91,6 @@ async fn what_does_not_fit_is_refused_and_the_rest_stays() {
     );
     assert!(supervisor.create_instance(&gpu, 77, 0).await.is_err());
     supervisor.create_instance(&gpu, FOUR, 0).await.unwrap();
-    // Its memory is free, its multiprocessors are not: 4 + 1 + 3 of seven.
     assert_eq!(supervisor.instances(&gpu).await.unwrap().len(), 2);
     let missing = supervisor.destroy_instance(&gpu, 13).await;
     assert_eq!(missing, Err(CallError::Fault(Fault::NotFound)));

@@ -10,7 +10,7 @@ pub(crate) struct Table {
     /// Compute slices in all.
     pub(crate) compute_slices: u32,
     /// What it can be cut into.
-    #[serde(rename = "profile")]
+    #[serde(default, rename = "profile")]
     pub(crate) profiles: Vec<Row>,
 }
 

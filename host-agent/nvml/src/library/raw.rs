@@ -1,6 +1,6 @@
 //! Calls through the library's own table of functions: those that the wrapper hides or gets wrong, and those
-//! that an older driver knows under an older name. The only file with `unsafe` besides [`super::events`] and
-//! [`super::slices`].
+//! that an older driver knows under an older name. The only file with `unsafe` besides [`super::events`],
+//! [`super::profiles`] and [`super::slices`].
 
 use crate::fault::Fault;
 use crate::sample::{Process, ProcessKind, RemappedRows};

@@ -228,7 +228,7 @@ mod tests {
     #[test]
     fn addresses_are_the_kernels() {
         assert_eq!(pci_address("00000000:5D:00.0").as_str(), "0000:5d:00.0");
-        assert_eq!(pci_address("00010000:5D:00.0").as_str(), "00010000:5d:00");
+        assert_eq!(pci_address("00010000:5D:00.0").as_str(), "00010000:5d:00.0");
     }
 
     #[test]

@@ -2,11 +2,12 @@
 //! may hang or crash with it, so each GPU is asked by a process of its own that is killed when it does not
 //! answer: this program again, as [`process::SUBCOMMAND`].
 //!
-//! * [`Supervisor`]: all of them. `unit`: one of them. [`process`]: its process. [`reset`]: a reset.
+//! * [`Supervisor`]: all of them; `overseer`: its task. `unit`: one of them. [`process`]: its process. [`reset`]: a reset.
 //!   `known`: what is known, in the words of the market. `divided`: how GPUs are divided, in those of the agent's rules.
 
 pub(super) mod divided;
 mod known;
+mod overseer;
 pub mod process;
 pub mod reset;
 mod supervisor;

@@ -1,23 +1,21 @@
-//! All NVIDIA GPUs of the machine: counts them, gives each its own task and process, and says what is known.
-//! It decides nothing about leases, and no GPU waits for another.
+//! All NVIDIA GPUs of the machine, as the agent asks and tells them. It decides nothing about leases, and no GPU
+//! waits for another.
 
-use super::process::{CallError, Launch, Process};
-use super::unit::{ORDERS, Order, Unit, UnitSeen};
-use super::{DEADLINE, Nvidia, Timing, known};
-use host_nvml::facts::{Description, Identity};
-use host_nvml::fault::Fault;
-use host_nvml::library::{ResetFacts, Which};
-use host_nvml::news::{GpuNews, GpuState};
+use super::overseer::Overseer;
+use super::process::{CallError, Launch};
+use super::unit::{ORDERS, Order, UnitSeen};
+use super::{Nvidia, Timing};
+use host_nvml::facts::Description;
+use host_nvml::library::ResetFacts;
+use host_nvml::news::GpuNews;
 use host_nvml::slices::{Instance, MigMode, Profile};
 use host_nvml::wire::{Answer, Ask};
 use protocol::bounded::Text;
-use protocol::machine::GPUS_MAX;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, watch};
-use tokio::task::{AbortHandle, JoinSet};
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
 
 /// News that may wait for the listener: a few seconds of samples of a full machine.
@@ -35,9 +33,9 @@ pub struct Supervisor {
 
 /// What is known of all of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Found {
-    nvidia: Nvidia,
-    units: BTreeMap<Text<64>, UnitSeen>,
+pub(super) struct Found {
+    pub(super) nvidia: Nvidia,
+    pub(super) units: BTreeMap<Text<64>, UnitSeen>,
 }
 
 impl Supervisor {
@@ -48,23 +46,7 @@ impl Supervisor {
         let (news, listener) = mpsc::channel(NEWS);
         let (say, found) = watch::channel(None);
         let (orders, ordered) = mpsc::channel(ORDERS);
-        let (tell, told) = mpsc::channel(GPUS_MAX);
-        let overseer = Overseer {
-            launch,
-            timing,
-            news,
-            tell,
-            say,
-            units: BTreeMap::new(),
-            looks: JoinSet::new(),
-            tasks: JoinSet::new(),
-            whole: None,
-            count: 0,
-            identified: 0,
-            next: Instant::now(),
-            failed: 0,
-        };
-        let task = tokio::spawn(overseer.run(ordered, told));
+        let task = tokio::spawn(Overseer::new(launch, timing, news, say).run(ordered));
         let supervisor = Self {
             found,
             orders,
@@ -210,7 +192,7 @@ impl Supervisor {
     }
 }
 
-fn unexpected(answer: &Answer) -> CallError {
+pub(super) fn unexpected(answer: &Answer) -> CallError {
     CallError::Ended(format!("it answered another question: {answer:?}"))
 }
 
@@ -219,216 +201,4 @@ fn not_known(gpu: &Text<64>) -> CallError {
         "{} is not known, or too much waits for it",
         gpu.as_str()
     ))
-}
-
-/// What was looked for and found.
-#[derive(Debug)]
-enum Look {
-    /// How many GPUs there are.
-    Count(Result<u32, CallError>),
-    /// Which one of them is.
-    Identity(Result<Identity, CallError>),
-}
-
-/// A GPU that was found.
-#[derive(Debug)]
-struct Known {
-    orders: mpsc::Sender<Order>,
-    /// What it told last; nothing before its first answer or miss.
-    seen: Option<UnitSeen>,
-    _task: AbortHandle,
-}
-
-struct Overseer {
-    launch: Launch,
-    timing: Timing,
-    news: mpsc::Sender<GpuNews>,
-    tell: mpsc::Sender<UnitSeen>,
-    say: watch::Sender<Option<Found>>,
-    /// By UUID.
-    units: BTreeMap<Text<64>, Known>,
-    looks: JoinSet<Look>,
-    tasks: JoinSet<()>,
-    /// Why there are none, as the last look found.
-    whole: Option<CallError>,
-    /// How many there are, as the last look found.
-    count: u32,
-    /// How many of them said which they are.
-    identified: u32,
-    next: Instant,
-    failed: u32,
-}
-
-impl Overseer {
-    async fn run(
-        mut self,
-        mut ordered: mpsc::Receiver<(Text<64>, Order)>,
-        mut told: mpsc::Receiver<UnitSeen>,
-    ) {
-        loop {
-            tokio::select! {
-                order = ordered.recv() => match order {
-                    Some((gpu, order)) => self.route(&gpu, order),
-                    None => return,
-                },
-                Some(seen) = told.recv() => {
-                    if let Some(known) = self.units.get_mut(&seen.identity.uuid) {
-                        known.seen = Some(seen);
-                    }
-                    self.publish();
-                }
-                Some(look) = self.looks.join_next() => match look {
-                    Ok(Look::Count(count)) => self.counted(count),
-                    Ok(Look::Identity(identity)) => self.identified(identity),
-                    Err(_) => self.publish(),
-                },
-                Some(_) = self.tasks.join_next() => {}
-                () = sleep_until(self.next), if self.looks.is_empty() => {
-                    // At least; what it finds says when the next is.
-                    self.next = Instant::now() + self.timing.count;
-                    self.looks.spawn(count(self.launch.clone()));
-                }
-            }
-        }
-    }
-
-    /// To the GPU's own task; dropped with its reply where there is none, which is the answer.
-    fn route(&self, gpu: &Text<64>, order: Order) {
-        if let Some(known) = self.units.get(gpu) {
-            let _ = known.orders.try_send(order);
-        }
-    }
-
-    fn counted(&mut self, count: Result<u32, CallError>) {
-        let count = match count {
-            Ok(count) => count,
-            Err(error) => {
-                self.next = Instant::now() + self.pause_after(&error);
-                if self.whole.as_ref() != Some(&error) {
-                    tracing::info!(%error, "no NVIDIA GPU can be asked now; it is tried again");
-                }
-                self.whole = Some(error);
-                self.publish();
-                return;
-            }
-        };
-        if self.whole.take().is_some() {
-            tracing::info!(count, "the NVIDIA driver answers");
-        }
-        (self.count, self.failed) = (count, 0);
-        if usize::try_from(count).unwrap_or(usize::MAX) > self.units.len() {
-            // Each in a process of its own, all at once, so that one that hangs holds up no other.
-            self.identified = 0;
-            for index in (0..count).take(GPUS_MAX) {
-                self.looks.spawn(identify(self.launch.clone(), index));
-            }
-        } else {
-            self.identified = count;
-            self.compare(count);
-        }
-        self.publish();
-    }
-
-    fn identified(&mut self, identity: Result<Identity, CallError>) {
-        match identity {
-            Ok(identity) => {
-                self.identified = self.identified.saturating_add(1);
-                self.add(identity);
-            }
-            Err(error) => tracing::warn!(%error, "a GPU does not say which it is"),
-        }
-        self.publish();
-    }
-
-    /// Fewer than are believed to be there: one went without a word, and each sees for itself.
-    fn compare(&self, count: u32) {
-        let present = self
-            .units
-            .values()
-            .filter(|known| !matches!(&known.seen, Some(seen) if seen.state == GpuState::Gone));
-        if usize::try_from(count).unwrap_or(usize::MAX) < present.count() {
-            for known in self.units.values() {
-                let _ = known.orders.try_send(Order::Verify);
-            }
-        }
-    }
-
-    fn add(&mut self, identity: Identity) {
-        if self.units.contains_key(&identity.uuid) || self.units.len() >= GPUS_MAX {
-            return;
-        }
-        let (orders, ordered) = mpsc::channel(ORDERS);
-        let uuid = identity.uuid.clone();
-        let unit = Unit::new(
-            self.launch.clone(),
-            self.timing,
-            identity,
-            self.news.clone(),
-            self.tell.clone(),
-        );
-        let task = self.tasks.spawn(unit.run(ordered));
-        self.units.insert(
-            uuid,
-            Known {
-                orders,
-                seen: None,
-                _task: task,
-            },
-        );
-    }
-
-    /// A driver that is not there yet comes within minutes of the boot; software that is not installed comes
-    /// with a person.
-    fn pause_after(&mut self, error: &CallError) -> Duration {
-        if matches!(error, CallError::Fault(Fault::LibraryMissing { .. })) {
-            return self.timing.pause_max;
-        }
-        let pause = self.timing.pause.saturating_mul(1 << self.failed.min(16));
-        self.failed = self.failed.saturating_add(1);
-        pause.min(self.timing.pause_max)
-    }
-
-    /// Says what is known, once every GPU that was found has answered or missed its deadline.
-    fn publish(&self) {
-        let waits = self.units.values().any(|known| known.seen.is_none());
-        if waits || !self.looks.is_empty() {
-            return;
-        }
-        let units: BTreeMap<Text<64>, UnitSeen> = self
-            .units
-            .iter()
-            .filter_map(|(uuid, known)| Some((uuid.clone(), known.seen.clone()?)))
-            .collect();
-        let nvidia = match &self.whole {
-            Some(error) if units.is_empty() => known::absent(error),
-            Some(_) | None => {
-                known::ready(units.values(), self.count.saturating_sub(self.identified))
-            }
-        };
-        // Whoever asks reads the newest; there need be nobody.
-        self.say.send_replace(Some(Found { nvidia, units }));
-    }
-}
-
-async fn count(launch: Launch) -> Look {
-    let count = async {
-        let mut process = Process::start(&launch)?;
-        match process.call(Ask::Count, DEADLINE).await? {
-            Answer::Count(count) => Ok(count),
-            other => Err(unexpected(&other)),
-        }
-    };
-    Look::Count(count.await)
-}
-
-async fn identify(launch: Launch, index: u32) -> Look {
-    let identity = async {
-        let mut process = Process::start(&launch)?;
-        let which = Which::Index(index);
-        match process.call(Ask::Open(which), DEADLINE).await? {
-            Answer::Opened(identity) => Ok(identity),
-            other => Err(unexpected(&other)),
-        }
-    };
-    Look::Identity(identity.await)
 }
