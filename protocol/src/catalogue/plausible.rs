@@ -69,7 +69,6 @@ pub enum Implausible {
     #[error("{problem}: {model}")]
     Slice {
         /// What is wrong with them.
-        #[source]
         problem: SliceProblem,
         /// Of which model.
         model: Text<64>,

@@ -246,7 +246,7 @@ fn sorting_is_total_and_unknown_comes_last() {
     let error = parse_sort("price-, dlperf-").unwrap_err();
     assert_eq!(
         error.to_string(),
-        "'dlperf' cannot be searched by: nobody measures performance yet (at character 8)"
+        "'dlperf' cannot be searched by: it is a score of another market, whose method is not published (at character 8)"
     );
     assert_eq!(
         parse_sort("id,id,id,id,id").unwrap_err().problem,

@@ -3,6 +3,7 @@
 #![cfg(test)]
 
 mod found;
+mod hardware;
 #[path = "../sample/mod.rs"]
 mod sample;
 
@@ -108,7 +109,10 @@ fn numbers_are_exact_and_show_in_the_field_s_unit() {
 const ERRORS: &[(&str, usize, &str)] = &[
     ("gpu=h100 dph_totl<10", 10, "unknown field 'dph_totl'"),
     ("colour red", 1, "unknown field 'colour'"),
-    ("gpu=h100 score>0.99", 10, "'score' cannot be searched by: brokers do not compute it yet"),
+    ("gpu=h100 region=us", 10, "'region' cannot be searched by: offers do not say where a host is yet"),
+    ("partition=3g40gb", 11, "'3g40gb' is not a value of partition: a kind of slice like 3g.40gb, none for whole GPUs, or any is wanted"),
+    ("partition>3g.40gb", 10, "partition has no order: only =, !=, in and notin can be used with it"),
+    ("score>1.234", 7, "'1.234' is finer than score is counted: two decimal places"),
     ("num_gpus", 9, "'num_gpus' needs an operator and a value, like num_gpus=…"),
     ("num_gpus ~ 3", 10, "unknown operator '~': there are < <= = != >= > in notin"),
     ("num_gpus like 3", 10, "unknown operator 'like': there are < <= = != >= > in notin"),
@@ -151,7 +155,7 @@ fn tips_name_what_was_meant() {
     );
     assert_eq!(
         tip("dlperf>10").as_deref(),
-        Some("'gpu_name' comes nearest to it")
+        Some("'score' comes nearest to it")
     );
     assert_eq!(tip("colour=red"), None);
 }
@@ -188,6 +192,19 @@ fn a_filter_that_does_not_fit_its_fields_is_no_filter_on_the_wire() {
             Test::Compare(Comparison::Equal, Value::Text(text("h100"))),
         ),
         (Field::NumGpus, Test::In(list(vec![]))),
+        // Whole GPUs and slices alike: a word that stands alone.
+        (
+            Field::Partition,
+            Test::Compare(Comparison::NotEqual, Value::Text(text("any"))),
+        ),
+        (
+            Field::Partition,
+            Test::In(list(vec![Value::Text(text("any")), Value::Text(text("3g.40gb"))])),
+        ),
+        (
+            Field::Partition,
+            Test::Compare(Comparison::Equal, Value::Text(text("mig-3g.40gb"))),
+        ),
         (
             Field::NumGpus,
             Test::Compare(Comparison::Equal, Value::Number(i64::MIN)),
@@ -207,7 +224,7 @@ fn piece() -> impl Strategy<Value = String> {
     let known = prop::sample::select(vec![
         "gpu_name", "num_gpus", "dph", "duration", "in", "notin", "not", "<", "<=", "=", "!=", "[",
         "]", ",", "'", "\"", " ", "0.4", "12.4", "RTX_4090", "any", "*", "$", "%", "h-31bd",
-        "true", "24GB",
+        "true", "24GB", "partition", "3g.40gb",
     ]);
     prop_oneof![4 => known.prop_map(str::to_owned), 1 => "\\PC{0,6}", 1 => any::<char>().prop_map(String::from)]
 }
