@@ -12,8 +12,8 @@ use protocol::tunnel::{Downward, Upward};
 use protocol::units::{MicroUsd, PricePerHour, Seconds};
 use protocol::{codec, message};
 
-/// Version 2 in front of a message.
-const VERSION: [u8; 2] = [2, 0];
+/// Version 3 in front of a message.
+const VERSION: [u8; 2] = [3, 0];
 
 fn joined(parts: &[&[u8]]) -> Vec<u8> {
     parts.concat()
@@ -21,21 +21,21 @@ fn joined(parts: &[&[u8]]) -> Vec<u8> {
 
 #[test]
 fn messages_without_fields_are_version_and_variant() {
-    assert_eq!(encode(&BrokerRequest::Info), Ok(vec![2, 0, 0, 0, 0, 0]));
-    assert_eq!(encode(&BrokerRequest::Balance), Ok(vec![2, 0, 7, 0, 0, 0]));
+    assert_eq!(encode(&BrokerRequest::Info), Ok(vec![3, 0, 0, 0, 0, 0]));
+    assert_eq!(encode(&BrokerRequest::Balance), Ok(vec![3, 0, 7, 0, 0, 0]));
     assert_eq!(
         encode(&BrokerRequest::Earnings),
-        Ok(vec![2, 0, 15, 0, 0, 0])
+        Ok(vec![3, 0, 15, 0, 0, 0])
     );
-    assert_eq!(encode(&BrokerReply::Noted), Ok(vec![2, 0, 8, 0, 0, 0]));
-    assert_eq!(encode(&HostReply::Noted), Ok(vec![2, 0, 0, 0, 0, 0]));
+    assert_eq!(encode(&BrokerReply::Noted), Ok(vec![3, 0, 8, 0, 0, 0]));
+    assert_eq!(encode(&HostReply::Noted), Ok(vec![3, 0, 0, 0, 0, 0]));
 }
 
 #[test]
 fn fields_follow_in_order() {
     assert_eq!(
         encode(&BrokerRequest::Leases(LeaseScope::All)),
-        Ok(vec![2, 0, 4, 0, 0, 0, 1, 0, 0, 0])
+        Ok(vec![3, 0, 4, 0, 0, 0, 1, 0, 0, 0])
     );
     let lease = encode(&BrokerRequest::Lease(LEASE)).unwrap();
     assert_eq!(lease, joined(&[&VERSION, &[5, 0, 0, 0], &[0x1e; 16]]));
@@ -139,6 +139,6 @@ fn another_version_is_refused_by_name() {
     let error = message::decode::<BrokerRequest>(&[1, 0, 0, 0, 0, 0]).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the message is malformed: version 1; this program speaks 2"
+        "the message is malformed: version 1; this program speaks 3"
     );
 }
