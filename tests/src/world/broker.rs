@@ -1,5 +1,7 @@
 //! A broker of a world: the real desk, a journal that is synced after every input, and a clock that may be wrong.
 
+mod chain;
+
 use super::clock;
 use super::letters::{Letter, Pen};
 use super::nature::Dies;
@@ -10,10 +12,13 @@ use broker::core::desk::{Desk, DeskSetup};
 use broker::core::event::Event;
 use broker::core::goal::Awards;
 use broker::core::settings::MarketSettings;
+use chain::Chain;
 use protocol::bounded::{List, Text};
-use protocol::ids::{BrokerId, DepositId, HostId, LeaseId, RenterId};
+use protocol::ids::{BrokerId, DepositId, Digest, HostId, LeaseId, RenterId};
 use protocol::lease::Goal;
-use protocol::signed::{CLOCK_SKEW_MAX, Header};
+use protocol::message::{Found, Search};
+use protocol::offer::Offer;
+use protocol::signed::{CLOCK_SKEW_MAX, Header, Verified};
 use protocol::units::{BasisPoints, Millis, Seconds, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
@@ -25,6 +30,14 @@ pub(crate) enum Input<'a> {
     Tick,
 }
 
+/// What a host announced last.
+#[derive(Debug, Default)]
+pub(crate) struct Offered {
+    sequence: u64,
+    /// With the moments when they expire, by a right clock.
+    pub(crate) offers: Vec<(Offer, Timestamp)>,
+}
+
 /// A broker.
 pub(crate) struct Broker {
     pub(crate) id: BrokerId,
@@ -33,6 +46,11 @@ pub(crate) struct Broker {
     desk: Option<Desk>,
     /// What is on disk, and what it adds up to.
     journal: Vec<Event>,
+    chain: Chain,
+    /// What each host offers here, by what it announced last.
+    pub(crate) offered: BTreeMap<HostId, Offered>,
+    /// Whether its clock was ever wrong.
+    pub(crate) has_jumped: bool,
     pub(crate) disk: Market,
     awards: BTreeMap<HostId, Awards>,
     /// How far its clock is ahead of the right one, in milliseconds.
@@ -54,8 +72,8 @@ pub(crate) fn settings() -> MarketSettings {
         lost_after: Seconds(1800),
         stop_below: Seconds(900),
         low_balance: Seconds(1200),
-        dispute: Seconds(6 * 3600),
-        dispute_trusted: Seconds(2 * 3600),
+        dispute: Seconds(3600),
+        dispute_trusted: Seconds(1800),
         disk_keep: Seconds(6 * 3600),
         disk_keep_unpaid: Seconds(3 * 3600),
         ..MarketSettings::default()
@@ -71,6 +89,9 @@ impl Broker {
             index,
             desk: None,
             journal: Vec::new(),
+            chain: Chain::default(),
+            offered: BTreeMap::new(),
+            has_jumped: false,
             disk: Market::new(id),
             awards: BTreeMap::new(),
             offset: 0,
@@ -123,6 +144,7 @@ impl Broker {
 
     pub(crate) const fn jump(&mut self, by: i64) {
         self.offset += by;
+        self.has_jumped = true;
     }
 
     /// When its desk waits for something, in the world's time.
@@ -139,7 +161,7 @@ impl Broker {
             header.issued.since(wall) <= CLOCK_SKEW_MAX.millis() && header.expires > wall
         };
         match letter {
-            Letter::Deposit(..) => true,
+            Letter::Deposit(..) | Letter::Money(_) | Letter::OperatorEnds(_) => true,
             Letter::Order(order) => is_fresh(order.header()),
             Letter::Command(command) => is_fresh(command.header()),
             Letter::Grant(grant) => is_fresh(grant.header()),
@@ -169,13 +191,31 @@ impl Broker {
             self.die();
             return Ok(Vec::new());
         }
-        self.journal.extend(written.iter().cloned());
+        for event in &written {
+            self.chain.append(event)?;
+            self.journal.push(event.clone());
+        }
         if dies == Some(Dies::AfterSync) {
             self.die();
         } else if answered {
             self.remember(&input);
+            self.chain.tell()?;
         }
         Ok(written)
+    }
+
+    /// The hash of its journal.
+    pub(crate) fn head(&self) -> Digest {
+        self.chain.head()
+    }
+
+    /// What it answers a search with, if it is up.
+    pub(crate) fn search(&mut self, now: u64, search: &Search) -> Option<Found> {
+        let books = self.books(now);
+        let ahead = books.since(self.wall(now));
+        let desk = self.desk.as_mut()?;
+        desk.run_ahead(ahead);
+        Some(desk.search(books, search))
     }
 
     fn remember(&mut self, input: &Input<'_>) {
@@ -188,12 +228,25 @@ impl Broker {
             Input::Letter(Letter::Deposit(id, renter, _)) => {
                 self.credited.insert((*id, *renter));
             }
+            Input::Letter(Letter::Announce(host, offers)) => {
+                let known = self.offered.entry(*host).or_default();
+                let newest = offers.iter().map(|offer| offer.body().sequence).max();
+                // One that was overtaken by a later one says nothing any more.
+                if newest.is_none_or(|newest| newest >= known.sequence) {
+                    known.sequence = newest.unwrap_or(known.sequence);
+                    let stands =
+                        |offer: &Verified<Offer>| (offer.body().clone(), offer.header().expires);
+                    known.offers = offers.iter().map(stands).collect();
+                }
+            }
             Input::Letter(_) | Input::Tick => {}
         }
     }
 
     pub(crate) fn die(&mut self) {
         self.desk = None;
+        // Offers are nowhere but in memory.
+        self.offered.clear();
     }
 
     /// Starts again on what is on disk: all events, or a snapshot of them.
@@ -255,6 +308,7 @@ impl Broker {
         if replayed != self.disk {
             return Err("L8: the journal does not add up to the state".to_owned());
         }
+        self.chain.check(&self.journal)?;
         if self
             .desk
             .as_ref()
@@ -311,6 +365,8 @@ fn give(desk: &mut Desk, now: Timestamp, input: &Input<'_>, written: &mut Vec<Ev
         Letter::Grant(grant) => Command::Grant(grant.clone()),
         Letter::Refuse(refusal) => Command::Refuse(refusal.clone()),
         Letter::Report(report) => Command::Report(report.clone()),
+        Letter::Money(order) => Command::Money(order.clone()),
+        Letter::OperatorEnds(lease) => Command::Operator { lease: *lease },
     };
     let Ok(answer) = desk.handle(now, command, &mut record);
     answer.is_ok()

@@ -1,11 +1,16 @@
-//! What must never be seen, whatever happens: the invariants L1–L10 and S1–S4, looked at after every event.
+//! What must never be seen, whatever happens: the invariants L1–L10 and S1–S4, looked at after every event. L4, the
+//! chain of the journal, is `broker`'s.
+
+mod money;
 
 use super::broker::{Broker, settings};
 use super::host::Host;
 use broker::core::event::{Event, Fact, Move};
 use broker::core::lease::{Lease, State};
-use broker::core::ledger::{self, Account};
-use protocol::ids::{DepositId, HostId, LeaseId};
+use broker::core::ledger::Account;
+use broker::core::payment::{PaymentKind, Payout};
+use money::Money;
+use protocol::ids::{DepositId, HostId, LeaseId, PaymentId};
 use protocol::lease::{EndCause, PauseCause};
 use protocol::offer::ResourceName;
 use protocol::terms::{ContractKind, fee_of};
@@ -20,6 +25,8 @@ const METER_SLACK_MS: u64 = 2_000;
 pub(crate) struct Checks {
     made: BTreeSet<(usize, LeaseId)>,
     deposits: BTreeSet<(usize, DepositId)>,
+    /// Payments, and where each payout stands.
+    payments: BTreeMap<(usize, PaymentId), PaymentKind>,
     /// Who has which resource at which broker.
     held: BTreeMap<(usize, HostId, ResourceName), LeaseId>,
     /// When the present run of a lease began to run.
@@ -28,6 +35,7 @@ pub(crate) struct Checks {
     matched_at: BTreeMap<(usize, LeaseId), u64>,
     /// What the broker kept of each lease.
     fees: BTreeMap<(usize, LeaseId), i64>,
+    money: Money,
 }
 
 impl Checks {
@@ -39,19 +47,15 @@ impl Checks {
         hosts: &[Host],
         now: u64,
     ) -> Result<(), String> {
-        let sum = ledger::sum(&event.entries);
-        if sum != 0 {
-            return Err(format!("L1: an event's entries sum to {sum}: {event:?}"));
-        }
+        self.money.event(broker, event)?;
         self.once(broker.index, event)?;
         if let Fact::Matched(matched) = &event.fact {
             let key = (broker.index, matched.award.body().lease);
             self.matched_at.insert(key, now);
         }
         let Some(id) = event.lease() else {
-            return balances(broker, event);
+            return Ok(());
         };
-        balances(broker, event)?;
         for entry in &event.entries {
             if entry.account == Account::BrokerFee {
                 let kept = self.fees.entry((broker.index, id)).or_default();
@@ -76,11 +80,34 @@ impl Checks {
         Ok(())
     }
 
+    /// Looks at the money of what runs at a broker.
+    pub(crate) fn funds(&mut self, broker: &Broker, now: u64) -> Result<(), String> {
+        self.money.funds(broker, now)
+    }
+
+    /// A broker is up again.
+    pub(crate) fn is_back(&mut self, broker: usize) {
+        self.money.is_back(broker);
+    }
+
     /// L5 and S2: one effect for each id.
     fn once(&mut self, broker: usize, event: &Event) -> Result<(), String> {
         let mut is_first = true;
         if let Fact::Deposited { id, .. } = &event.fact {
             is_first = self.deposits.insert((broker, *id));
+        }
+        if let Fact::Paid { id, payment } = &event.fact {
+            let before = self.payments.insert((broker, *id), payment.what);
+            // A payout is put down, and is paid or dropped once.
+            is_first = match payment.what {
+                PaymentKind::Payout(host, Payout::Paid(_) | Payout::Dropped(_)) => {
+                    before == Some(PaymentKind::Payout(host, Payout::Open))
+                }
+                PaymentKind::Payout(_, Payout::Open)
+                | PaymentKind::Bond(_)
+                | PaymentKind::BondReturned(_)
+                | PaymentKind::Refund(_) => before.is_none(),
+            };
         }
         if let Fact::Rested(rest) = &event.fact {
             // A lease that waited for others to go may have to wait again, before it ever began.
@@ -220,7 +247,14 @@ impl Checks {
         if total != 0 {
             return Err(format!("L1: all balances sum to {total}"));
         }
+        self.money.all_balances(broker)?;
         let mut held = market.ledger().iter();
+        let is_pending = |account: &Account| matches!(account, Account::HostPending(_));
+        if let Some((account, balance)) = market.ledger().iter().find(|(it, _)| is_pending(it)) {
+            return Err(format!(
+                "window: {balance} are pending at the end: {account:?}"
+            ));
+        }
         let is_held =
             |account: &Account| matches!(account, Account::RenterLocked(_) | Account::Prepaid(_));
         if let Some((account, balance)) = held.find(|(account, _)| is_held(account)) {
@@ -228,19 +262,6 @@ impl Checks {
         }
         Ok(())
     }
-}
-
-/// L2: no account is below its limit.
-fn balances(broker: &Broker, event: &Event) -> Result<(), String> {
-    for entry in &event.entries {
-        let balance = broker.disk.ledger().balance(&entry.account);
-        let may_owe = matches!(entry.account, Account::BrokerGoodwill);
-        if balance < MicroUsd::ZERO && !may_owe {
-            let kind = entry.account.kind();
-            return Err(format!("L2: {kind} is at {balance} after {}", event.kind()));
-        }
-    }
-    Ok(())
 }
 
 /// L7 and L10: what is billed is at most what really ran, and for what a lying host signed, at most the time that

@@ -4,10 +4,11 @@
 //! say again and again carries none, and is opened as what was verified before. Orders and awards are signed
 //! for real, because hosts verify them.
 
+use broker::core::payment::MoneyOrder;
 use ed25519_dalek::SigningKey;
 use protocol::bounded::Blob;
 use protocol::codec;
-use protocol::ids::{DepositId, Digest, HostId, MessageId, PublicKey, RenterId};
+use protocol::ids::{DepositId, Digest, HostId, LeaseId, MessageId, PublicKey, RenterId};
 use protocol::lease::{Goal, Grant, Refusal, Report};
 use protocol::offer::Offer;
 use protocol::order::{LeaseCommand, Order};
@@ -26,6 +27,10 @@ pub(crate) enum Letter {
     Refuse(Verified<Refusal>),
     Report(Verified<Report>),
     Announce(HostId, Vec<Verified<Offer>>),
+    /// What the operator wants done with hosts' money.
+    Money(MoneyOrder),
+    /// The operator ends a lease.
+    OperatorEnds(LeaseId),
 }
 
 /// A message to a host.

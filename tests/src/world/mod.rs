@@ -18,7 +18,9 @@ mod checks;
 mod host;
 mod letters;
 mod nature;
+mod operator;
 mod renter;
+mod search;
 mod talk;
 mod trouble;
 
@@ -27,6 +29,7 @@ use checks::Checks;
 use host::Host;
 use letters::{Goals, Letter};
 use nature::Nature;
+use operator::Operator;
 use protocol::ids::{Digest, LeaseId};
 use protocol::units::{Millis, Timestamp};
 use rand::rngs::StdRng;
@@ -99,6 +102,8 @@ enum Happening {
     EngineDone(usize, LeaseId),
     /// A renter thinks of something.
     RenterActs(usize),
+    /// A broker's operator thinks of something.
+    OperatorActs(usize),
     /// A broker says its goals again.
     GoalsAgain(usize),
     /// A broker dies; what was not synced is lost.
@@ -128,6 +133,7 @@ pub struct World {
     nature: Nature,
     queue: BTreeMap<(u64, u64), Happening>,
     brokers: Vec<Broker>,
+    operators: Vec<Operator>,
     hosts: Vec<Host>,
     renters: Vec<Renter>,
     checks: Checks,
@@ -177,6 +183,7 @@ impl World {
             random,
             nature,
             queue: BTreeMap::new(),
+            operators: (0..size.brokers).map(Operator::new).collect(),
             brokers,
             hosts,
             renters,
@@ -201,6 +208,8 @@ impl World {
         }
         for broker in 0..size.brokers {
             self.at(600_000, Happening::GoalsAgain(broker));
+            let at = self.random.random_range(600_000..3_600_000);
+            self.at(at, Happening::OperatorActs(broker));
         }
         let end = size.hours * 3_600_000;
         for (at, fault) in self.nature.clone().faults(size, end, &mut self.random) {
@@ -262,8 +271,9 @@ impl World {
             }
             Happening::HostLooks(host) => self.host_looks(host),
             Happening::EngineDone(host, lease) => self.engine_done(host, lease),
-            Happening::RenterActs(renter) => {
-                self.renter_acts(renter);
+            Happening::RenterActs(renter) => self.renter_acts(renter),
+            Happening::OperatorActs(broker) => {
+                self.operator_acts(broker);
                 Ok(())
             }
             Happening::GoalsAgain(broker) => {

@@ -204,18 +204,21 @@ impl Renter {
             0..2 => LeaseAction::Stop,
             2..5 => LeaseAction::Resume,
             5..7 => LeaseAction::SetBid(price),
-            7 => LeaseAction::Convert(match random.random_range(0..3) {
-                0 => Deal::OnDemand,
-                1 => Deal::Interruptible {
-                    bid: price,
-                    until: clock(now),
-                    fallback: None,
+            7 => LeaseAction::Convert {
+                deal: match random.random_range(0..3) {
+                    0 => Deal::OnDemand,
+                    1 => Deal::Interruptible {
+                        bid: price,
+                        until: clock(now),
+                        fallback: None,
+                    },
+                    _ => Deal::Reserved {
+                        days: 1,
+                        prepay_max: MicroUsd(100_000_000),
+                    },
                 },
-                _ => Deal::Reserved {
-                    days: 1,
-                    prepay_max: MicroUsd(100_000_000),
-                },
-            }),
+                price_max: PricePerHour(u64::MAX),
+            },
             _ => LeaseAction::End,
         };
         vec![self.signed_command(broker, lease, action, now)]

@@ -2,8 +2,7 @@
 
 use super::broker::Input;
 use super::letters::{Goals, Letter};
-use super::{Happening, Violation, World};
-use ::broker::core::event::Event;
+use super::{Happening, Violation, World, search};
 use protocol::ids::{Digest, LeaseId};
 use rand::RngExt;
 use std::collections::BTreeSet;
@@ -40,8 +39,10 @@ impl World {
                 .checks
                 .event(&self.brokers[broker], event, &self.hosts, self.now);
             seen.map_err(|what| self.broken(what))?;
-            self.note(event);
         }
+        self.note(broker);
+        let funded = self.checks.funds(&self.brokers[broker], self.now);
+        funded.map_err(|what| self.broken(what))?;
         if dies.is_some() {
             self.fault("broker killed between two writes");
             let back = self.now + self.random.random_range(1_000..60_000);
@@ -57,11 +58,12 @@ impl World {
         Ok(())
     }
 
-    pub(super) fn note(&mut self, event: &Event) {
-        let bytes = protocol::codec::encode(event).unwrap_or_default();
+    /// A broker's journal has this hash now.
+    fn note(&mut self, broker: usize) {
         self.log.clear();
         self.log.extend_from_slice(self.log_digest.as_bytes());
-        self.log.extend_from_slice(&bytes);
+        let head = self.brokers[broker].head();
+        self.log.extend_from_slice(head.as_bytes());
         self.log_digest = Digest::of(&self.log);
     }
 
@@ -131,7 +133,10 @@ impl World {
         Ok(())
     }
 
-    pub(super) fn renter_acts(&mut self, renter: usize) {
+    pub(super) fn renter_acts(&mut self, renter: usize) -> Result<(), Violation> {
+        let broker = self.random.random_range(0..self.brokers.len());
+        let found = search::compared(&mut self.brokers[broker], self.now, &mut self.random);
+        found.map_err(|what| self.broken(what))?;
         let Self {
             renters,
             brokers,
@@ -143,6 +148,23 @@ impl World {
         let again = self.now + self.random.random_range(60_000..1_800_000);
         self.at(again, Happening::RenterActs(renter));
         for (broker, letter) in letters {
+            self.send(broker, None, letter);
+        }
+        Ok(())
+    }
+
+    pub(super) fn operator_acts(&mut self, broker: usize) {
+        let Self {
+            operators,
+            brokers,
+            random,
+            ..
+        } = self;
+        let letters = operators[broker].act(&brokers[broker], random);
+        let again = self.now + self.random.random_range(60_000..1_800_000);
+        self.at(again, Happening::OperatorActs(broker));
+        for letter in letters {
+            self.fault("operator acts");
             self.send(broker, None, letter);
         }
     }

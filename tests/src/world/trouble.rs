@@ -18,6 +18,7 @@ impl World {
                 let now = self.now;
                 let back = self.brokers[broker].come_back(now, from_snapshot);
                 back.map_err(|what| self.broken(what))?;
+                self.checks.is_back(broker);
                 self.say_goals(broker, None);
             }
             Happening::HostDies(host) => {
@@ -55,6 +56,7 @@ impl World {
             | Happening::HostLooks(_)
             | Happening::EngineDone(..)
             | Happening::RenterActs(_)
+            | Happening::OperatorActs(_)
             | Happening::GoalsAgain(_) => {}
         }
         Ok(())
@@ -79,6 +81,7 @@ impl World {
                     | Happening::ContainerEnds(_)
                     | Happening::HostQuits(_)
                     | Happening::RenterActs(_)
+                    | Happening::OperatorActs(_)
             )
         });
         let hour = 3_600_000;
