@@ -73,7 +73,8 @@ pub(super) fn entrance(
                 StopReason::Asked
                 | StopReason::ResourceTaken
                 | StopReason::DiskFull
-                | StopReason::Vacated,
+                | StopReason::Vacated
+                | StopReason::GpuFault(_),
             ..
         }
         | State::Preparing { .. }

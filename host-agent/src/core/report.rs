@@ -102,7 +102,7 @@ fn container_state(record: &LeaseRecord, stages: &Stages) -> ContainerState {
         }
         // Between the wish and its effect the container still runs, and says so.
         State::Running { .. } => ContainerState::Running,
-        State::Stopped { reason, .. } => ContainerState::Stopped(*reason),
+        State::Stopped { reason, .. } => ContainerState::Stopped(reason.clone()),
         State::Failed { problem, .. } => ContainerState::Failed(problem.clone()),
         State::Gone { .. } => ContainerState::Gone,
     }
