@@ -16,16 +16,17 @@ pub mod index;
 mod listing;
 mod names;
 mod portions;
+mod standing;
 
 pub use admission::BookRefusal;
 pub use listing::Listing;
 
+use mig::name::excludes;
 use portions::Portions;
 use protocol::bounded::{List, Text};
 use protocol::filter::Filter;
 use protocol::ids::{BrokerId, HostId, OfferId};
-use protocol::offer::{OFFERS_MAX, Offer};
-use protocol::reliability::Score;
+use protocol::offer::{OFFERS_MAX, Offer, RESOURCES_MAX, ResourceName};
 use protocol::signed::Verified;
 use protocol::terms::Need;
 use protocol::units::Timestamp;
@@ -67,6 +68,8 @@ struct HostEntry {
     heard_at: Timestamp,
     addresses: List<Text<256>, 8>,
     offers: BTreeSet<OfferId>,
+    /// What cannot be had of it now for a reason that is the host's: other brokers' leases have it, or it is not fit.
+    withheld: List<ResourceName, RESOURCES_MAX>,
 }
 
 /// All offers that a broker shows. One owner: the thread that decides.
@@ -121,6 +124,7 @@ impl Book {
                 return Err(BookRefusal::Twice(offer.body().id));
             }
         }
+        admission::check_together(&offers)?;
         let known = self.hosts.get(&host);
         let newest = offers.iter().map(|offer| offer.body().sequence).max();
         if known
@@ -203,6 +207,29 @@ impl Book {
         Some(listing)
     }
 
+    /// What cannot be had of a host from now on, whatever it offers.
+    pub fn withhold(&mut self, host: HostId, names: List<ResourceName, RESOURCES_MAX>) {
+        if let Some(entry) = self.hosts.get_mut(&host)
+            && entry.withheld != names
+        {
+            entry.withheld = names;
+            self.unsettle(host);
+        }
+    }
+
+    /// What cannot be had of a host.
+    #[must_use]
+    pub fn withheld(&self, host: HostId) -> &[ResourceName] {
+        self.hosts.get(&host).map_or(&[], |entry| &*entry.withheld)
+    }
+
+    /// Whether `resource`, or a part of it, cannot be had.
+    #[must_use]
+    pub fn is_withheld(&self, host: HostId, resource: &str) -> bool {
+        let mut names = self.withheld(host).iter();
+        names.any(|name| excludes(name, resource))
+    }
+
     /// Something changed at a host: what of its offers can be had is not known to the index any more.
     pub fn unsettle(&mut self, host: HostId) {
         if !self.unsettled.insert(host) {
@@ -234,22 +261,6 @@ impl Book {
             let mut rows = listing.into_iter().flat_map(Listing::rows);
             if let Some((slot, facts)) = rows.find(|(_, facts)| facts.gpus() == *gpus) {
                 self.portions.show(slot, facts, *pushes_out);
-            }
-        }
-    }
-
-    /// Says how reliable a host is whose offers these are now. Offers that are announced anew are those of an
-    /// unknown host until it is said again.
-    pub fn rate(&mut self, host: HostId, score: &Score) {
-        let offers = self.hosts.get(&host).map(|entry| &entry.offers);
-        for offer in offers.into_iter().flatten() {
-            if let Some(listing) = self.listings.get_mut(offer) {
-                listing.hazard = score.hazard_in_billion_hours();
-                for (slot, facts) in listing.slots.iter().zip(&mut listing.portions) {
-                    let before = facts.clone();
-                    facts.set_reliability(score.ppm);
-                    self.portions.update(*slot, &before, facts);
-                }
             }
         }
     }

@@ -52,7 +52,9 @@ impl Book {
         if is_fresh {
             let matches = self.portions.search(question, search.kind, &self.listings);
             count = matches.count;
-            of = self.portions.shown(search.kind, &self.listings);
+            of = self
+                .portions
+                .shown(&search.filter, search.kind, &self.listings);
             matching.extend(
                 matches
                     .first
@@ -61,7 +63,9 @@ impl Book {
             );
         }
         let others = self.others(search.kind, now, is_fresh);
-        let others = others.filter(|(listing, facts)| available(listing, facts.gpus()).is_some());
+        let others = others
+            .filter(|(_, facts)| filter.looks_at(facts))
+            .filter(|(listing, facts)| available(listing, facts.gpus()).is_some());
         let others: Vec<Portion<'_>> = others.collect();
         of += others.len();
         let fitting = others.iter().filter(|(_, facts)| filter.matches(facts));

@@ -257,7 +257,7 @@ fn bounded_fields() -> impl Iterator<Item = Field> {
         Kind::Number(_) | Kind::Flag | Kind::Version | Kind::Capability | Kind::Choice(_) => {
             info.field != Field::DphTotal
         }
-        Kind::Model | Kind::Words | Kind::Id(_) => false,
+        Kind::Model | Kind::Words | Kind::Profile | Kind::Id(_) => false,
     });
     fields.map(|info| info.field)
 }

@@ -25,10 +25,15 @@ pub(super) fn pushes_out() -> usize {
     fields().len()
 }
 
+/// The column that says whether the row is a slice: 1 if so, 0 if it is whole.
+pub(super) fn is_slice() -> usize {
+    fields().len() + 1
+}
+
 /// The columns of the book.
 pub(super) fn layout() -> Layout {
     Layout {
-        columns: fields().len() + 1,
+        columns: fields().len() + 2,
         model: column(Field::GpuName),
         count: column(Field::NumGpus),
         price: column(Field::DphBase),
@@ -44,7 +49,7 @@ pub(super) const fn column(field: Field) -> usize {
 /// What a portion has, by column; its names are numbered anew where they are new.
 pub(super) fn values(facts: &Facts, pushes_out: bool, names: &mut Names) -> Vec<i64> {
     let value = |field: Field| match field.info().kind {
-        Kind::Words | Kind::Model => names.number(field, facts),
+        Kind::Words | Kind::Model | Kind::Profile => names.number(field, facts),
         Kind::Number(_)
         | Kind::Flag
         | Kind::Version
@@ -58,6 +63,7 @@ pub(super) fn values(facts: &Facts, pushes_out: bool, names: &mut Names) -> Vec<
         *total = UNKNOWN;
     }
     values.push(pushes_out.into());
+    values.push(facts.is_slice().into());
     values
 }
 
@@ -138,6 +144,7 @@ pub(super) fn order(sort: &[SortKey]) -> Order {
         | Kind::Choice(_)
         | Kind::Model
         | Kind::Words
+        | Kind::Profile
         | Kind::Id(_) => Order::Outside,
     }
 }
@@ -145,7 +152,7 @@ pub(super) fn order(sort: &[SortKey]) -> Order {
 fn test(term: &Term, need: Need, names: &Names) -> Test {
     let field = term.field();
     let ranges = match field.info().kind {
-        Kind::Model | Kind::Words => Some(points(names.meant_by(term, need))),
+        Kind::Model | Kind::Words | Kind::Profile => Some(points(names.meant_by(term, need))),
         Kind::Number(_) | Kind::Flag | Kind::Version | Kind::Capability | Kind::Choice(_) => {
             ranges(term)
         }
@@ -250,6 +257,7 @@ fn place_of(field: Field, word: &str) -> Option<i64> {
         | Kind::Capability
         | Kind::Model
         | Kind::Words
+        | Kind::Profile
         | Kind::Id(_) => None,
     }
 }

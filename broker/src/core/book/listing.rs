@@ -4,12 +4,15 @@
 
 use super::index::Slot;
 use crate::core::available::Available;
+use mig::board::{Cut, find_board};
+use mig::chip::Chip;
 use protocol::filter::Facts;
 use protocol::ids::{Digest, HostId};
 use protocol::message::FoundOffer;
 use protocol::offer::Offer;
 use protocol::signed::Verified;
 use protocol::units::Timestamp;
+use protocol::verify::VerificationLevel;
 
 /// An offer in the book.
 #[derive(Debug, Clone)]
@@ -24,6 +27,10 @@ pub struct Listing {
     pub(super) slots: Vec<Slot>,
     /// How often its host fails, in failures in 10⁹ hours; 0 when nobody said.
     pub(super) hazard: u32,
+    /// How far its hardware is proved; not at all when nobody said.
+    pub(super) verification: VerificationLevel,
+    /// The chip that its slices are of, if it sells slices of one that is known.
+    chip: Option<&'static Chip>,
 }
 
 impl Listing {
@@ -34,6 +41,8 @@ impl Listing {
             portions: portions.collect(),
             slots: Vec::new(),
             hazard: 0,
+            verification: VerificationLevel::Unverified,
+            chip: chip_of(offer),
             // What was decoded can be encoded; if not, nobody can have agreed to it.
             terms: offer.terms_digest().ok(),
             verified,
@@ -50,12 +59,19 @@ impl Listing {
             pushes_out: available.is_some_and(|available| available.pushes_out),
             reliability: facts.reliability(),
             hazard: self.hazard,
+            verification: self.verification.clone(),
         }
     }
 
     /// How often its host fails, in failures in 10⁹ hours; 0 when nobody said.
     pub(super) const fn hazard(&self) -> u32 {
         self.hazard
+    }
+
+    /// The chip that its slices are of, if it sells slices of one that is known.
+    #[must_use]
+    pub(in crate::core) const fn chip(&self) -> Option<&'static Chip> {
+        self.chip
     }
 
     /// The offer.
@@ -100,5 +116,17 @@ impl Listing {
 
     pub(super) fn is_fresh(&self, now: Timestamp) -> bool {
         self.expires() > now
+    }
+}
+
+fn chip_of(offer: &Offer) -> Option<&'static Chip> {
+    let gpu = offer
+        .share
+        .gpus
+        .first()
+        .filter(|_| offer.partition.is_some())?;
+    match &find_board(&gpu.model, gpu.vram.0)?.cut {
+        Cut::Known(chip) => Some(chip),
+        Cut::Named { .. } => None,
     }
 }

@@ -32,7 +32,16 @@ pub(super) struct Names {
 }
 
 /// The fields whose values are names.
-const FIELDS: [Field; 4] = [Field::GpuName, Field::CpuName, Field::Os, Field::Runtime];
+const FIELDS: [Field; 8] = [
+    Field::GpuName,
+    Field::CpuName,
+    Field::Os,
+    Field::Runtime,
+    Field::Partition,
+    Field::Instructions,
+    Field::Mainboard,
+    Field::DiskName,
+];
 
 impl Names {
     /// The number of what a row is called in a field; [`Self::keep`] says that it is used.
@@ -84,7 +93,10 @@ impl Names {
         let filter = filter.prepare(need);
         self.known
             .iter()
-            .filter(|((field, _), named)| *field == term.field() && filter.matches(&named.example))
+            .filter(|((field, _), named)| {
+                // The example may be a slice, which no other term is about.
+                *field == term.field() && !filter.failed(&named.example).has(0)
+            })
             .map(|(_, named)| named.number)
             .collect()
     }
@@ -93,12 +105,13 @@ impl Names {
 fn name(field: Field, facts: &Facts) -> Name {
     match facts.fact(field, Need::default()) {
         Fact::Words(words) => Name::Words(words.to_owned()),
+        // What nobody said, which meets no term.
+        Fact::Unknown => Name::Words(String::new()),
         Fact::Model(_)
         | Fact::Number(_)
         | Fact::Version(_)
         | Fact::Flag(_)
         | Fact::Choice(_)
-        | Fact::Id(_)
-        | Fact::Unknown => Name::Model(facts.model().clone()),
+        | Fact::Id(_) => Name::Model(facts.model().clone()),
     }
 }

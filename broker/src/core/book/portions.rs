@@ -24,6 +24,8 @@ pub(super) struct Portions {
     names: Names,
     /// Whose each row is, by the number of its slot.
     owners: Vec<Owner>,
+    /// How many rows are slices: without one, no search has to tell them apart.
+    slices: usize,
 }
 
 /// What a row is a portion of.
@@ -49,6 +51,7 @@ impl Portions {
             index: Index::new(columns::layout()),
             names: Names::default(),
             owners: Vec::new(),
+            slices: 0,
         }
     }
 
@@ -56,6 +59,7 @@ impl Portions {
     pub(super) fn insert(&mut self, offer: OfferId, facts: &Facts) -> Slot {
         let values = columns::values(facts, false, &mut self.names);
         self.names.keep(facts);
+        self.slices += usize::from(facts.is_slice());
         let row = Row {
             values: &values,
             tie: columns::tie(facts),
@@ -77,6 +81,7 @@ impl Portions {
     pub(super) fn remove(&mut self, slot: Slot, facts: &Facts) {
         self.index.remove(slot);
         self.names.release(facts);
+        self.slices -= usize::from(facts.is_slice());
     }
 
     /// A portion has other facts than before.
@@ -91,6 +96,8 @@ impl Portions {
         let values = columns::values(facts, owner.pushes_out, &mut self.names);
         self.names.keep(facts);
         self.names.release(before);
+        self.slices += usize::from(facts.is_slice());
+        self.slices -= usize::from(before.is_slice());
         let row = Row {
             values: &values,
             tie: columns::tie(facts),
@@ -120,18 +127,25 @@ impl Portions {
         self.index.show(slot, true);
     }
 
+    /// Bytes that the index takes.
+    #[cfg(test)]
+    pub(super) fn index_bytes(&self) -> usize {
+        self.index.bytes()
+    }
+
     /// The offer and the number of GPUs of a row.
     pub(super) fn owner(&self, slot: Slot) -> Option<(OfferId, u16)> {
         let owner = self.owners.get(slot.number());
         owner.map(|owner| (owner.offer, owner.gpus))
     }
 
-    /// How many of the portions are shown that a lease of that kind can have: of interruptible ones, those for which
-    /// nobody has to go.
-    pub(super) fn shown(&self, kind: ContractKind, listings: &Listings) -> usize {
+    /// How many of the portions that `asked` looks at are shown and can be had by a lease of that kind: of
+    /// interruptible ones, those for which nobody has to go.
+    pub(super) fn shown(&self, asked: &Filter, kind: ContractKind, listings: &Listings) -> usize {
         let filter = Filter::default();
         let mut query = columns::query(&filter, Need::default(), &self.names);
         query.scope = scope(kind, false);
+        query.scope.extend(self.looked_at(asked));
         if query.scope.is_empty() {
             return self.index.shown();
         }
@@ -155,6 +169,7 @@ impl Portions {
     ) -> Matches {
         let mut query = self.query(question);
         query.scope = scope(kind, false);
+        query.scope.extend(self.looked_at(question.filter));
         self.ask(&query, question, listings)
     }
 
@@ -167,6 +182,7 @@ impl Portions {
     ) -> Explained {
         let mut query = self.query(question);
         query.scope = scope(kind, false);
+        query.scope.extend(self.looked_at(question.filter));
         let asked = Asked::new(self, question, listings);
         self.index.explain(&query, &asked)
     }
@@ -201,7 +217,14 @@ impl Portions {
         let mut query = self.query(question);
         query.sees_all = true;
         query.scope = vec![columns::is(columns::column(Field::NumGpus), gpus.into())];
+        query.scope.extend(self.looked_at(filter));
         self.ask(&query, question, listings).first
+    }
+
+    /// What is looked at beside the terms: whole GPUs alone, unless the filter says which slices.
+    fn looked_at(&self, filter: &Filter) -> Option<super::index::Test> {
+        let tells_apart = self.slices > 0 && !filter.names_partition();
+        tells_apart.then(|| columns::is(columns::is_slice(), 0))
     }
 
     fn query(&self, question: Question<'_>) -> Query {

@@ -2,6 +2,7 @@
 
 mod bids;
 mod by_job;
+mod hardware;
 mod indexed;
 mod offers;
 

@@ -29,17 +29,22 @@ pub(super) fn host(number: u32) -> HostId {
 }
 
 pub(super) fn gpu(model: &str, uuid: &str) -> Gpu {
+    let (vendor, compute_capability) = match model {
+        "AMD Instinct MI300X" => (Vendor::Amd, (0, 0)),
+        "NVIDIA H100 80GB HBM3" => (Vendor::Nvidia, (9, 0)),
+        _ => (Vendor::Nvidia, (8, 9)),
+    };
     Gpu {
         model: text(model),
         uuid: text(uuid),
         vram: Bytes(24 << 30),
         driver: text("570.124.06"),
         cuda: (12, 8),
-        compute_capability: (8, 9),
+        compute_capability,
         pcie_generation: 4,
         pcie_width: 16,
         power_limit_mw: 450_000,
-        ..Gpu::unknown(Vendor::Nvidia)
+        ..Gpu::unknown(vendor)
     }
 }
 
