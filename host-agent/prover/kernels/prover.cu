@@ -1,5 +1,5 @@
 // The kernels of a proof for NVIDIA's GPUs. scripts/check-ptx makes the PTX beside this file of it, and a test runs
-// this text on the processor (tests/emulated.hpp) and compares every bit with the reference.
+// this text on the processor (tests/proof/emulated.hpp) and compares every bit with the reference.
 //
 // ARCH is 70 (products of four bytes by ordinary threads), 75 or 80 (by matrix units).
 // The definitions are those of the crate audit: keystream.rs, row.rs, substitution.rs, hash.rs, tree.rs.

@@ -15,6 +15,7 @@ use audit::prover::{Device, Unable};
 use buffer::{Buffer, Place};
 use context::Context;
 use kernel::{CALLS_MAX, Call, Kernel, run, spread};
+use protocol_pure::units::Bytes;
 use protocol_pure::verify::Parameters;
 use std::rc::Rc;
 
@@ -230,6 +231,12 @@ impl Held {
     fn new(context: &Rc<Context>, parameters: &Parameters) -> Result<Self, Unable> {
         let side = u64::from(parameters.tile_side);
         let tile_bytes = side * side;
+        // A driver may give away more than there is, and fetch it from elsewhere.
+        let (has, needed) = (context.own_memory(), parameters.held());
+        if has < needed {
+            let (has, needed) = (Bytes(has), Bytes(needed));
+            return Err(Unable(format!("the device has {has} of memory, {needed} are needed")));
+        }
         let bindable = u64::from(context.properties.limits.max_storage_buffer_range);
         let fitting = (STORE_BYTES.min(bindable) / tile_bytes).clamp(1, 1 << 20);
         let tiles_each = u32::try_from(fitting).unwrap_or(1).min(parameters.tiles);

@@ -69,6 +69,14 @@ impl Context {
         }
     }
 
+    /// Bytes of the device's largest heap of its own.
+    pub(super) fn own_memory(&self) -> u64 {
+        let memory = self.memory();
+        let own = |heap: &&vk::MemoryHeap| heap.flags.contains(vk::MemoryHeapFlags::DEVICE_LOCAL);
+        let heaps = memory.memory_heaps_as_slice().iter().filter(own);
+        heaps.map(|heap| heap.size).max().unwrap_or(0)
+    }
+
     /// Records work and runs it to its end.
     pub(super) fn run(
         &self,

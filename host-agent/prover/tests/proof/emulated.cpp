@@ -1,7 +1,7 @@
 // One tile through all kernels of prover.cu: prints its bytes, its leaves and its root.
 // Arguments: side, inner length, tile; standard input: 32 bytes of seed, then the words of the key.
 #include "emulated.hpp"
-#include "../kernels/prover.cu"
+#include "../../kernels/prover.cu"
 
 int main(int, char **arguments) {
     u32 side = atoi(arguments[1]), inner = atoi(arguments[2]), number = atoi(arguments[3]);
