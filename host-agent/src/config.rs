@@ -244,7 +244,10 @@ fn bench_every(section: &BenchSection) -> Result<Option<Seconds>, String> {
     }
     let every = wishes::length(&section.every)?;
     if every < BENCH_EVERY_MIN {
-        return Err(format!("{} is less than a day; or say \"never\"", section.every));
+        return Err(format!(
+            "{} is less than a day; or say \"never\"",
+            section.every
+        ));
     }
     Ok(Some(every))
 }

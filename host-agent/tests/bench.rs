@@ -59,7 +59,10 @@ fn json(text: &str) -> serde_json::Value {
 fn a_part_is_measured_by_name_kept_and_shown_again() {
     let folder = host();
     let (_, err) = bench(folder.path(), &["--show"], 3);
-    assert!(err.contains("nothing was measured yet") && err.contains("bench"), "{err}");
+    assert!(
+        err.contains("nothing was measured yet") && err.contains("bench"),
+        "{err}"
+    );
     let (out, _) = bench(folder.path(), &["ram", "--json"], 0);
     let said = json(&out);
     assert_eq!(said["schema"], "feira.host-bench/1");
@@ -82,7 +85,10 @@ fn a_part_is_measured_by_name_kept_and_shown_again() {
 fn what_cannot_be_measured_ends_with_its_reason_and_code() {
     let folder = host();
     let (_, err) = bench(folder.path(), &["disc"], 2);
-    assert!(err.contains("disc") && err.contains("disk") && err.contains("network"), "{err}");
+    assert!(
+        err.contains("disc") && err.contains("disk") && err.contains("network"),
+        "{err}"
+    );
     let (_, err) = bench(folder.path(), &["disk"], 8);
     assert!(err.contains("none.sock"), "{err}");
     let (_, err) = bench(folder.path(), &["network"], 8);
@@ -138,5 +144,9 @@ fn a_software_device_is_measured_in_a_process_of_its_own() {
         .filter_map(|item| item["method"].as_str())
         .collect();
     assert_eq!(methods, ["vulkan-fma-chains", "vulkan-copy-both-counted"]);
-    assert!(items.iter().all(|item| item["software"] == true && item["on"] == "software"));
+    assert!(
+        items
+            .iter()
+            .all(|item| item["software"] == true && item["on"] == "software")
+    );
 }

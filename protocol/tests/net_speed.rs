@@ -10,9 +10,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
 use net_world::{Over, connect, echo_broker, start, until};
-use protocol::net::{
-    Direction, Node, NodeConfig, PeerRefusal, Refusal, SpeedError, SpeedLimits,
-};
+use protocol::net::{Direction, Node, NodeConfig, PeerRefusal, Refusal, SpeedError, SpeedLimits};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
@@ -44,7 +42,10 @@ async fn both_directions_are_measured_over_each_transport() {
                 .measure_speed(peer, direction, |part| heard.store(part, Ordering::Relaxed))
                 .await;
             let speed = speed.unwrap();
-            assert!(speed.bytes > 0 && speed.elapsed < Duration::from_secs(8), "{speed:?}");
+            assert!(
+                speed.bytes > 0 && speed.elapsed < Duration::from_secs(8),
+                "{speed:?}"
+            );
             // Loopback is faster than 1 Mbit/s however busy the machine is.
             assert!(speed.kilobits_per_second() > 1_000, "{speed:?}");
         }
@@ -86,20 +87,30 @@ async fn pass_on(
 /// 2.5 MB a second are 20 Mbit/s; noise and yamux take less than one per cent of it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_line_of_known_speed_is_measured_as_that() {
-    let broker = broker(1, Over::Tcp, |limits| limits.length = Duration::from_secs(3)).await;
+    let broker = broker(1, Over::Tcp, |limits| {
+        limits.length = Duration::from_secs(3)
+    })
+    .await;
     let at = broker.listen_addresses().await[0].to_string();
     let port: u16 = at.split('/').nth(4).unwrap().parse().unwrap();
     let slow = throttle(port, 2_500_000).await;
     let (host, _events) = start(2, NodeConfig::host(vec![])).await;
     let through = at.replace(&format!("/tcp/{port}"), &format!("/tcp/{slow}"));
     let peer = broker.public();
-    host.connect(peer, vec![through.parse().unwrap()], Duration::from_secs(10))
-        .await
-        .unwrap();
+    host.connect(
+        peer,
+        vec![through.parse().unwrap()],
+        Duration::from_secs(10),
+    )
+    .await
+    .unwrap();
     for direction in [Direction::Down, Direction::Up] {
         let speed = host.measure_speed(peer, direction, |_| {}).await.unwrap();
         let rate = speed.kilobits_per_second();
-        assert!((17_000..=20_500).contains(&rate), "{direction:?}: {speed:?}");
+        assert!(
+            (17_000..=20_500).contains(&rate),
+            "{direction:?}: {speed:?}"
+        );
     }
 }
 
@@ -109,18 +120,26 @@ async fn a_peer_gets_so_many_and_no_more_and_others_are_served() {
     let (host, _events) = start(2, NodeConfig::host(vec![])).await;
     let peer = connect(&host, &broker).await;
     for _ in 0..4 {
-        host.measure_speed(peer, Direction::Down, |_| {}).await.unwrap();
+        host.measure_speed(peer, Direction::Down, |_| {})
+            .await
+            .unwrap();
     }
     let fifth = host.measure_speed(peer, Direction::Down, |_| {}).await;
     assert_eq!(fifth, Err(REFUSED));
     // Reconnecting does not help.
     host.disconnect(peer).await;
     connect(&host, &broker).await;
-    assert_eq!(host.measure_speed(peer, Direction::Up, |_| {}).await, Err(REFUSED));
+    assert_eq!(
+        host.measure_speed(peer, Direction::Up, |_| {}).await,
+        Err(REFUSED)
+    );
     assert_eq!(broker.counters().refused(Refusal::TooManyMeasurements), 2);
     let (other, _events) = start(3, NodeConfig::host(vec![])).await;
     connect(&other, &broker).await;
-    other.measure_speed(peer, Direction::Up, |_| {}).await.unwrap();
+    other
+        .measure_speed(peer, Direction::Up, |_| {})
+        .await
+        .unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -166,5 +185,8 @@ async fn only_brokers_give_measurements() {
     let (host, _events) = start(1, NodeConfig::host(vec![Over::Tcp.anywhere()])).await;
     let (other, _others) = start(2, NodeConfig::renter()).await;
     let peer = connect(&other, &host).await;
-    assert_eq!(other.measure_speed(peer, Direction::Down, |_| {}).await, Err(REFUSED));
+    assert_eq!(
+        other.measure_speed(peer, Direction::Down, |_| {}).await,
+        Err(REFUSED)
+    );
 }

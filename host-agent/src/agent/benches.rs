@@ -98,7 +98,10 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
             }
             Err(reason) => {
                 if !std::mem::replace(&mut self.benches.is_lost, true) {
-                    tracing::warn!(reason, "the benchmarks cannot be read, so offers go on as they were");
+                    tracing::warn!(
+                        reason,
+                        "the benchmarks cannot be read, so offers go on as they were"
+                    );
                 }
             }
         }
@@ -121,7 +124,10 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
         let watch = Watch::new(|_, _| {});
         self.benches.running = Some(Arc::clone(&watch));
         let names: Vec<&str> = plan.parts.iter().map(|part| part.name()).collect();
-        tracing::info!(parts = names.join(" "), "benchmarks are old, and are run again");
+        tracing::info!(
+            parts = names.join(" "),
+            "benchmarks are old, and are run again"
+        );
         let (node, folder) = (self.node.clone(), self.folder.clone());
         self.tasks.spawn(async move {
             let ran = match take_turn(&folder).await {

@@ -192,14 +192,21 @@ mod tests {
     fn a_file_of_another_version_is_refused_by_name() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(FILE_NAME);
-        std::fs::write(&path, r#"{"schema":"feira.host-bench-results/2","results":[]}"#).unwrap();
+        std::fs::write(
+            &path,
+            r#"{"schema":"feira.host-bench-results/2","results":[]}"#,
+        )
+        .unwrap();
         let refused = load(folder.path()).unwrap_err().to_string();
         assert!(
             refused.contains("bench.json") && refused.contains("results/2"),
             "{refused}"
         );
         std::fs::write(&path, "{").unwrap();
-        assert!(matches!(load(folder.path()), Err(ResultsError::Foreign { .. })));
+        assert!(matches!(
+            load(folder.path()),
+            Err(ResultsError::Foreign { .. })
+        ));
     }
 
     #[test]

@@ -49,7 +49,12 @@ pub(super) async fn measure(
                 outcomes.extend(found.outcomes);
                 skipped.extend(found.skipped);
             }
-            Err(reason) => failed = Some(BenchError::Gpu { on: target.on, reason }),
+            Err(reason) => {
+                failed = Some(BenchError::Gpu {
+                    on: target.on,
+                    reason,
+                })
+            }
         }
     }
     watch.say(Part::Gpu, 1000);
@@ -259,7 +264,9 @@ mod tests {
     #[tokio::test]
     async fn a_driver_that_hangs_is_killed_at_the_deadline() {
         let began = clock::monotonic();
-        let refused = ask("exec sleep 60", Duration::from_secs(1)).await.unwrap_err();
+        let refused = ask("exec sleep 60", Duration::from_secs(1))
+            .await
+            .unwrap_err();
         assert_eq!(refused, "its driver did not answer within 1 s");
         assert!(clock::monotonic().0 - began.0 < 15_000);
     }
@@ -267,8 +274,13 @@ mod tests {
     #[tokio::test]
     async fn a_driver_that_crashes_is_told_from_one_that_refuses() {
         let crashed = ask("kill -SEGV $$", LONG).await.unwrap_err();
-        assert!(crashed.starts_with("its process broke off: signal: 11"), "{crashed}");
-        let refused = ask(r#"echo '{"failed":"no CUDA"}'"#, LONG).await.unwrap_err();
+        assert!(
+            crashed.starts_with("its process broke off: signal: 11"),
+            "{crashed}"
+        );
+        let refused = ask(r#"echo '{"failed":"no CUDA"}'"#, LONG)
+            .await
+            .unwrap_err();
         assert_eq!(refused, "no CUDA");
         // Half of its results are none.
         let half = ask(r#"echo '{"progress":500}'"#, LONG).await.unwrap_err();

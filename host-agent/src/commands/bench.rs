@@ -28,9 +28,8 @@ pub(super) fn bench(place: &Place, asked: &Bench) -> Result<Exit, Failure> {
     if asked.show {
         let kept = load(folder).map_err(|error| place.results_failed(&error))?;
         if kept.is_empty() {
-            return Err(
-                Failure::new(Exit::NotFound, "nothing was measured yet").help(place.command("bench"))
-            );
+            return Err(Failure::new(Exit::NotFound, "nothing was measured yet")
+                .help(place.command("bench")));
         }
         let gpus = block_on(machine::gpus(&config))?;
         table::print(place, &kept, &Run::default(), &gpus);
@@ -127,7 +126,11 @@ impl Bars {
     }
 
     fn show(&mut self, part: Part, done: u16) {
-        if self.current.as_ref().is_none_or(|(shown, _)| *shown != part) {
+        if self
+            .current
+            .as_ref()
+            .is_none_or(|(shown, _)| *shown != part)
+        {
             self.finish();
             let bar = ProgressBar::with_draw_target(Some(1000), (self.target)());
             if let Ok(style) = ProgressStyle::with_template("{msg:<8} {wide_bar} {percent:>3} %") {

@@ -24,13 +24,7 @@ pub enum Part {
 
 impl Part {
     /// All of them, in the order in which they are measured.
-    pub const ALL: [Self; 5] = [
-        Self::Cpu,
-        Self::Ram,
-        Self::Disk,
-        Self::Network,
-        Self::Gpu,
-    ];
+    pub const ALL: [Self; 5] = [Self::Cpu, Self::Ram, Self::Disk, Self::Network, Self::Gpu];
 
     /// Which one a quantity is of.
     #[must_use]
@@ -186,7 +180,10 @@ mod tests {
             outcome(Quantity::CpuAll, 5, ""),
         ];
         let cpu = (Quantity::CpuAll, 5);
-        assert_eq!(values(&all, &["GPU-a", "GPU-b"]), [(Quantity::Fp32, 78_000), cpu]);
+        assert_eq!(
+            values(&all, &["GPU-a", "GPU-b"]),
+            [(Quantity::Fp32, 78_000), cpu]
+        );
         assert_eq!(values(&all, &["GPU-a"]), [(Quantity::Fp32, 80_000), cpu]);
         assert_eq!(values(&all, &["GPU-a", "GPU-c"]), [cpu]);
         assert_eq!(values(&all, &[]), [cpu]);
@@ -234,7 +231,10 @@ mod tests {
     #[test]
     fn what_is_old_is_due_and_what_never_was_is_not() {
         let week = Seconds(604_800);
-        let all = [outcome(Quantity::CpuAll, 1, ""), outcome(Quantity::Ram, 1, "")];
+        let all = [
+            outcome(Quantity::CpuAll, 1, ""),
+            outcome(Quantity::Ram, 1, ""),
+        ];
         let at = |millis| Timestamp(1_000_000 + millis);
         assert!(due(&all, week, at(604_799_999)).is_empty());
         assert_eq!(

@@ -292,7 +292,8 @@ impl Meter {
     }
 
     fn passed(&self) -> Duration {
-        self.since(self.first).map_or(Duration::ZERO, |speed| speed.elapsed)
+        self.since(self.first)
+            .map_or(Duration::ZERO, |speed| speed.elapsed)
     }
 
     /// Nothing when too little arrived to tell.
@@ -341,7 +342,10 @@ mod tests {
         meter.add(50, at(250));
         // Of a short one all counts but what came first.
         let short = meter.speed().unwrap();
-        assert_eq!((short.bytes, short.elapsed), (50, Duration::from_millis(250)));
+        assert_eq!(
+            (short.bytes, short.elapsed),
+            (50, Duration::from_millis(250))
+        );
         meter.add(100, at(500));
         meter.add(4000, at(1500));
         meter.add(4000, at(2500));

@@ -47,7 +47,10 @@ int main(int count, char **words) {
 pub(crate) fn measure() -> Outcome<Vec<Row>> {
     let mut rows = Vec::new();
     let all = std::thread::available_parallelism()?;
-    for (name, threads) in [("cpu_bench.single", NonZeroUsize::MIN), ("cpu_bench.all", all)] {
+    for (name, threads) in [
+        ("cpu_bench.single", NonZeroUsize::MIN),
+        ("cpu_bench.all", all),
+    ] {
         let medians = by_turns(|| events(threads), || sysbench(threads))?;
         rows.push(row(name, "events/s", medians, "sysbench cpu"));
     }
@@ -107,9 +110,18 @@ fn memory(threads: NonZeroUsize) -> Outcome<Row> {
             let rate = ram::triad(threads, &Unwatched)?;
             Ok(approximate(rate.per_second()) / 1e6)
         },
-        || Ok(printed(&text(&program), &[ram::BYTES.to_string()])?.trim().parse()?),
+        || {
+            Ok(printed(&text(&program), &[ram::BYTES.to_string()])?
+                .trim()
+                .parse()?)
+        },
     )?;
-    Ok(row("cpu_bench.ram", "MB/s", medians, "STREAM triad in C, OpenMP"))
+    Ok(row(
+        "cpu_bench.ram",
+        "MB/s",
+        medians,
+        "STREAM triad in C, OpenMP",
+    ))
 }
 
 /// All three on one file system, the one of the build: where temporary files are may be memory.
@@ -146,7 +158,12 @@ fn disks() -> Outcome<[Row; 3]> {
     Ok([
         row("cpu_bench.disk_write", "MB/s", write, "fio rw=write direct"),
         row("cpu_bench.disk_read", "MB/s", read, "fio rw=read direct"),
-        row("cpu_bench.disk_random", "IO/s", random, "fio rw=randread direct, 16 jobs"),
+        row(
+            "cpu_bench.disk_random",
+            "IO/s",
+            random,
+            "fio rw=randread direct, 16 jobs",
+        ),
     ])
 }
 
