@@ -8,6 +8,7 @@ use host_agent::agent::{Agent, Setup, StartError};
 use host_agent::clock;
 use host_agent::config::{BrokerAddress, Config, Periods};
 use host_agent::core::offer::Listing;
+use host_agent::core::slices::policy::SlicePolicy;
 use host_agent::hardware::nvidia::Nvidia;
 use host_agent::hardware::sim::SimHardware;
 use host_agent::journal::Journal;
@@ -77,6 +78,7 @@ impl Host {
             hardware.measured.nvidia = Nvidia::Ready {
                 driver: "570.1".to_owned(),
                 gpus: uuids.iter().map(|uuid| gpu(uuid)).collect(),
+                troubled: Vec::new(),
                 unreadable: 0,
             };
         }
@@ -165,6 +167,7 @@ pub(crate) fn listing(gpus: &[String]) -> Listing {
         cpu_millicores: 8_000,
         ram: Bytes(8 << 30),
         listed_at: Timestamp(1),
+        slices: SlicePolicy::default(),
     }
 }
 
