@@ -58,6 +58,20 @@ pub enum Command {
     ShowOffer,
     /// Print a completion script
     Completions(Completions),
+    /// Ask the NVIDIA library for the agent, which starts it
+    #[command(hide = true)]
+    GpuHelper(GpuHelper),
+}
+
+/// What the process that asks the NVIDIA library loads.
+#[derive(Debug, Args)]
+pub struct GpuHelper {
+    /// Another file than libnvidia-ml.so.1
+    #[arg(long, value_name = "FILE")]
+    pub library: Option<PathBuf>,
+    /// Another file than the driver's table of the slices' device nodes
+    #[arg(long, value_name = "FILE")]
+    pub mig_minors: Option<PathBuf>,
 }
 
 /// How a new host is set up.

@@ -4,6 +4,7 @@
 mod doctor;
 mod earnings;
 mod failures;
+mod gpu_helper;
 mod init;
 mod leases;
 mod list;
@@ -55,6 +56,7 @@ fn dispatch(command: Command, place: &Place) -> Result<Exit, Failure> {
         Command::Unlist(unlist) => list::unlist(place, &unlist),
         Command::Run(run) => run::run(place, &run),
         Command::Status => status::status(place),
+        Command::GpuHelper(asked) => gpu_helper::run(place, asked),
         Command::Leases => leases::leases(place),
         Command::Earnings => earnings::earnings(place),
         Command::ShowOffer => offers::show(place),

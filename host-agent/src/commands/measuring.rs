@@ -35,7 +35,7 @@ impl Place {
             .facts()
             .await
             .map_err(|error| engine_failed(&error))?;
-        let here = ThisMachine::new(config.nvml.clone());
+        let (here, _) = ThisMachine::start(config.nvml.clone());
         let measured = here
             .measure()
             .await

@@ -3,22 +3,28 @@
 //!
 //! * [`this`]: the machine that the agent runs on. [`sim`]: one that is made up, for tests.
 //! * [`processor`], [`system`]: the kernel's small text files. [`disk`]: the file system.
-//! * [`nvidia`]: GPUs, through the driver's own library where there is one.
+//! * [`nvidia`]: GPUs, through the driver's own library where there is one. [`amd`], [`intel`]: GPUs, through the
+//!   kernel's files about the devices of the bus ([`pci`]).
 
 pub mod sim;
 pub mod this;
 
+pub mod amd;
 pub mod disk;
+pub mod intel;
 pub mod nvidia;
+pub mod pci;
 pub mod processor;
 pub mod system;
 
 use crate::runtime::EngineFacts;
+use amd::AmdGpu;
 use disk::Disk;
+use intel::IntelGpu;
 use nvidia::Nvidia;
 use processor::Processor;
 use protocol::bounded::{List, Text};
-use protocol::machine::{ContainerNetwork, Machine};
+use protocol::machine::{ContainerNetwork, Gpu, Machine};
 use protocol::units::Bytes;
 use std::future::Future;
 use std::path::{Path, PathBuf};
@@ -78,6 +84,20 @@ pub struct Measured {
     pub system: System,
     /// Its NVIDIA GPUs, or why there are none.
     pub nvidia: Nvidia,
+    /// Its AMD GPUs.
+    pub amd: Vec<AmdGpu>,
+    /// Its Intel GPUs.
+    pub intel: Vec<IntelGpu>,
+}
+
+impl Measured {
+    /// The GPUs that can be leased, of all vendors.
+    pub fn gpus(&self) -> impl Iterator<Item = &Gpu> {
+        let nvidia = self.nvidia.gpus().iter();
+        let amd = self.amd.iter().map(|amd| &amd.gpu);
+        let intel = self.intel.iter().map(|intel| &intel.gpu);
+        nvidia.chain(amd).chain(intel)
+    }
 }
 
 /// The machine as offers describe it.
@@ -103,6 +123,6 @@ pub fn machine(
         engine: Text::cut(&engine.version),
         runtime: Text::cut(&engine.runtime),
         network,
-        gpus: List::first(measured.nvidia.gpus().iter().cloned()),
+        gpus: List::first(measured.gpus().cloned()),
     }
 }

@@ -37,6 +37,8 @@ impl SimHardware {
                 nvidia: Nvidia::LibraryMissing {
                     detail: "simulated".to_owned(),
                 },
+                amd: Vec::new(),
+                intel: Vec::new(),
             },
             disk: Disk {
                 total: Bytes::from_gb(1000),

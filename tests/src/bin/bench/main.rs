@@ -8,6 +8,7 @@ mod book;
 mod clock;
 mod cpu;
 mod desk;
+mod gpu_hang;
 mod group_commit;
 mod market;
 mod memory;
