@@ -10,7 +10,7 @@ mod reach;
 pub mod refusals;
 
 use crate::clock::{Clock, Stopwatch};
-use crate::core::command::{Answer, Command};
+use crate::core::command::{Answer, Command, VerifiedAnnouncement};
 use crate::goals::Goals;
 use crate::market::MarketHandle;
 use crate::metrics::Metrics;
@@ -226,11 +226,20 @@ impl Api {
     }
 
     async fn announce(&self, peer: PublicKey, announcement: Announcement) -> Reply {
-        let Announcement { offers, addresses } = announcement;
+        let Announcement {
+            offers,
+            addresses,
+            withheld,
+        } = announcement;
         let verified = offers.iter().map(|offer| self.verify(peer, offer));
         let verified = verified.collect::<Result<Vec<_>, _>>()?;
         let host = HostId::from(peer);
-        self.market.announce(host, verified, addresses).await?;
+        let announced = VerifiedAnnouncement {
+            offers: verified,
+            addresses,
+            withheld,
+        };
+        self.market.announce(host, announced).await?;
         self.goals.seen(host);
         Ok(BrokerReply::Noted)
     }

@@ -17,16 +17,17 @@ use protocol::ids::LeaseId;
 use protocol::terms::BID_STEP_MIN;
 use protocol::units::PricePerHour;
 
-/// An interruptible lease that may be pushed out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Interruptible leases that may be pushed out, and are of use only if all of them go: one lease of whole GPUs, or
+/// the leases that have slices of one GPU.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Victim {
-    /// Which.
-    pub(super) lease: LeaseId,
-    /// What it pays for a GPU and hour.
+    /// Which, rising.
+    pub(super) leases: Vec<LeaseId>,
+    /// The highest bid of one of them for a GPU, or a slice, and hour.
     pub(super) bid: PricePerHour,
-    /// For how many GPUs it pays that; 1 for a machine without one.
-    pub(super) gpus: u16,
-    /// How many of them are of use to who comes.
+    /// What they pay for an hour together.
+    pub(super) pays: u128,
+    /// How many of their GPUs, or slices, are of use to who comes.
     pub(super) units: u16,
 }
 
@@ -35,6 +36,8 @@ pub(super) struct Victim {
 struct Choice {
     /// What they pay together in an hour.
     total: u128,
+    /// How many leases they are.
+    leases: usize,
     /// Which of the given ones, rising.
     members: Vec<usize>,
 }
@@ -42,15 +45,15 @@ struct Choice {
 impl Choice {
     /// Least pay first, then fewest, then lowest index.
     fn rank(&self) -> (u128, usize, &[usize]) {
-        (self.total, self.members.len(), &self.members)
+        (self.total, self.leases, &self.members)
     }
 
     fn with(&self, index: usize, victim: &Victim) -> Self {
-        let pays = u128::from(victim.bid.0) * u128::from(victim.gpus);
         let mut members = self.members.clone();
         members.push(index);
         Self {
-            total: self.total.saturating_add(pays),
+            total: self.total.saturating_add(victim.pays),
+            leases: self.leases + victim.leases.len(),
             members,
         }
     }
@@ -70,8 +73,9 @@ fn above(bid: PricePerHour) -> PricePerHour {
 /// The cheapest of `victims` that have `units` together: least pay, then fewest, then lowest index. They are
 /// given by their lowest index, rising. Nothing when all of them have not so many.
 ///
-/// At most sixteen leases have a part of one offer, so that the table has 16 × 16 cells.
-fn cheapest(victims: &[(usize, Victim)], units: u16) -> Option<Choice> {
+/// At most sixteen such groups have a part of an offer of GPUs, so that the table has 16 × 16 cells; of an offer of
+/// slices one slice is wanted.
+fn cheapest(victims: &[(usize, &Victim)], units: u16) -> Option<Choice> {
     let wanted = usize::from(units);
     let mut best: Vec<Option<Choice>> = vec![None; wanted + 1];
     if let Some(none) = best.first_mut() {
@@ -103,8 +107,8 @@ fn exceeding(total: u128, units: u16) -> PricePerHour {
 }
 
 /// Those of `victims` who can be outbid at `bid`.
-fn exceeded(victims: &[Victim], bid: PricePerHour) -> Vec<(usize, Victim)> {
-    let all = victims.iter().copied().enumerate();
+fn exceeded(victims: &[Victim], bid: PricePerHour) -> Vec<(usize, &Victim)> {
+    let all = victims.iter().enumerate();
     all.filter(|(_, victim)| above(victim.bid) <= bid).collect()
 }
 
@@ -112,7 +116,7 @@ fn leases(victims: &[Victim], choice: &Choice) -> Vec<LeaseId> {
     let members = choice.members.iter();
     members
         .filter_map(|index| victims.get(*index))
-        .map(|victim| victim.lease)
+        .flat_map(|victim| victim.leases.iter().copied())
         .collect()
 }
 
@@ -128,7 +132,7 @@ pub(super) fn outbid(victims: &[Victim], units: u16, bid: PricePerHour) -> Optio
 /// Who goes for a lease that nobody can push out: the cheapest set, whatever it pays.
 #[must_use]
 pub(super) fn preempted(victims: &[Victim], units: u16) -> Option<Vec<LeaseId>> {
-    let all: Vec<(usize, Victim)> = victims.iter().copied().enumerate().collect();
+    let all: Vec<(usize, &Victim)> = victims.iter().enumerate().collect();
     Some(leases(victims, &cheapest(&all, units)?))
 }
 
@@ -155,9 +159,9 @@ mod tests {
 
     fn victim(n: u8, bid: u64, units: u16) -> Victim {
         Victim {
-            lease: lease(n),
+            leases: vec![lease(n)],
             bid: PricePerHour(bid),
-            gpus: units,
+            pays: u128::from(bid) * u128::from(units),
             units,
         }
     }
@@ -279,7 +283,7 @@ mod tests {
                     best = Some(rank);
                 }
             }
-            let all: Vec<(usize, Victim)> = victims.iter().copied().enumerate().collect();
+            let all: Vec<(usize, &Victim)> = victims.iter().enumerate().collect();
             let found = cheapest(&all, units).map(|it| (it.total, it.members.len(), it.members));
             prop_assert_eq!(found, best);
             if let Some(needed) = to_win(&victims, units) {

@@ -51,12 +51,13 @@ impl Desk {
             }
         };
         let wanted = units(gpus, offer);
-        if self.market.live_leases_of(host.into()).next().is_none() {
+        let has_leases = self.market.live_leases_of(host.into()).next().is_some();
+        if !has_leases && self.book.withheld(host).is_empty() {
             let pushes_out = false;
             return Some(Available { price, pushes_out });
         }
         let room = self.room(now, host, &offer.share.resources, claim, &[]);
-        let missing = u16::try_from(wanted.saturating_sub(room.free.len())).ok()?;
+        let missing = room.missing(wanted)?;
         let price = match claim {
             Claim::Firm => auction::preempted(&room.victims, missing).map(|_| price)?,
             Claim::Bid(_) => price.max(bid_to_win(&room, missing)?),
@@ -96,7 +97,7 @@ impl Desk {
         let resources = &contract.share.resources;
         let claim = Claim::Bid(PricePerHour(u64::MAX));
         let room = self.room(now, contract.host, resources, claim, &[]);
-        let missing = u16::try_from(resources.len() - room.free.len()).ok()?;
+        let missing = room.missing(resources.len())?;
         // On free resources any bid runs: its own does.
         if missing == 0 {
             return Some(bid);

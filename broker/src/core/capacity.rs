@@ -1,5 +1,7 @@
-//! What of an offer is there for somebody: free GPUs first, then those of leases that can be pushed out; and
-//! CPU time, RAM and disk, of which the leases of one offer together have no more than its share.
+//! What of an offer is there for somebody: free GPUs and slices first, then those of leases that can be pushed out.
+//!
+//! Whole GPUs and slices of them are offered beside each other, and [`mig::name::excludes`] says which of them
+//! cannot be had at once. CPU time, RAM and disk are `pools`' to say, where a slice goes `packing`'s.
 //!
 //! Must not know prices beyond bids, money or filters, and must not change anything.
 
@@ -8,13 +10,14 @@ use crate::core::book::Listing;
 use crate::core::desk::Desk;
 use crate::core::event::Event;
 use crate::core::lease::{Lease, State};
+use mig::name::excludes;
 use protocol::bounded::{List, Text};
-use protocol::ids::{HostId, LeaseId, OfferId};
+use protocol::ids::{HostId, LeaseId};
 use protocol::message::Rejection;
 use protocol::offer::{Offer, Part, ResourceName};
 use protocol::order::Order;
 use protocol::terms::ContractKind;
-use protocol::units::{Bytes, Millis, PricePerHour, Timestamp};
+use protocol::units::{Millis, PricePerHour, Timestamp};
 
 /// With which right somebody wants a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,20 +68,43 @@ pub(super) struct Taken {
 /// The resources of an offer, as they are for one claim.
 #[derive(Debug, Default)]
 pub(super) struct Room {
-    /// Those that nobody has, or has next.
+    /// Those that nobody has, or has next. Of slices, places that may overlap: one of them can be had.
     pub(super) free: Vec<ResourceName>,
-    /// Who can be pushed out, by the lowest index of what they have.
+    /// Who can be pushed out, by the lowest index of what they have. Of slices, each for one place.
     pub(super) victims: Vec<Victim>,
 }
 
+impl Room {
+    /// How many of `wanted` resources are not free; of slices one is wanted.
+    pub(super) fn missing(&self, wanted: usize) -> Option<u16> {
+        u16::try_from(wanted.saturating_sub(self.free.len())).ok()
+    }
+}
+
 impl Desk {
-    /// The leases of one offer that are not over.
-    pub(super) fn leases_on(&self, host: HostId, offer: OfferId) -> impl Iterator<Item = &Lease> {
-        let leases = self.market.live_leases_of(host.into());
-        leases.filter(move |lease| lease.contract.host == host && lease.contract.offer == offer)
+    /// Who keeps `resource` from being had: whoever has it next, and whoever has it now and does not go for them.
+    pub(super) fn in_the_way(&self, host: HostId, resource: &str) -> Vec<LeaseId> {
+        let claims = self.market.claims(host);
+        let claims = || {
+            claims
+                .into_iter()
+                .flat_map(|claims| claims.in_the_way(resource))
+        };
+        let mut found: Vec<LeaseId> = claims().map(|(_, lease)| lease).collect();
+        let holdings = self.market.holdings(host).into_iter();
+        for (name, holder) in holdings.flat_map(|holdings| holdings.in_the_way(resource)) {
+            let goes = claims().any(|(claimed, _)| excludes(claimed, name));
+            if !goes {
+                found.push(holder);
+            }
+        }
+        found.sort_unstable();
+        found.dedup();
+        found
     }
 
-    /// What of `resources` is free, and who of those that have the others can be pushed out for `claim`.
+    /// What of `resources` is free, and who of those that have the others can be pushed out for `claim`. Of slices
+    /// the resources are places of which one is wanted.
     pub(super) fn room(
         &self,
         now: Timestamp,
@@ -89,22 +115,51 @@ impl Desk {
     ) -> Room {
         let mut room = Room::default();
         for resource in resources {
-            // Whoever has it next, or else whoever has it now.
-            let next = self.market.claimant(host, resource);
-            let Some(holder) = next.or_else(|| self.market.holder(host, resource)) else {
-                room.free.push(resource.clone());
-                continue;
-            };
-            if let Some(known) = room.victims.iter_mut().find(|it| it.lease == holder) {
-                known.units += 1;
+            if self.book.is_withheld(host, resource) {
                 continue;
             }
-            let lease = self.market.lease(holder).filter(|lease| {
-                !spared.contains(&holder) && self.can_be_pushed_out(now, lease, claim)
-            });
-            room.victims.extend(lease.map(victim));
+            let leases = self.in_the_way(host, resource);
+            if leases.is_empty() {
+                room.free.push(resource.clone());
+                continue;
+            }
+            let is_slice = is_slice(resource);
+            if let Some(known) = room.victims.iter_mut().find(|it| it.leases == leases) {
+                known.units += u16::from(!is_slice);
+                continue;
+            }
+            if let Some(victim) = self.victim(now, leases, claim, spared) {
+                add_victim(&mut room.victims, victim, is_slice);
+            }
         }
         room
+    }
+
+    /// `leases` as those that go together, with one resource found; nothing when one of them stays.
+    fn victim(
+        &self,
+        now: Timestamp,
+        leases: Vec<LeaseId>,
+        claim: Claim,
+        spared: &[LeaseId],
+    ) -> Option<Victim> {
+        let (mut bid, mut pays) = (PricePerHour(0), 0_u128);
+        for id in &leases {
+            let lease = self.market.lease(*id)?;
+            if spared.contains(id) || !self.can_be_pushed_out(now, lease, claim) {
+                return None;
+            }
+            let each = lease.contract.bid.unwrap_or_default();
+            let gpus = u128::try_from(lease.contract.share.gpus.len().max(1)).unwrap_or(u128::MAX);
+            bid = bid.max(each);
+            pays = pays.saturating_add(u128::from(each.0).saturating_mul(gpus));
+        }
+        Some(Victim {
+            leases,
+            bid,
+            pays,
+            units: 1,
+        })
     }
 
     /// Whether `lease` has to go for whoever comes with `claim`, if that one wins.
@@ -159,79 +214,64 @@ impl Desk {
     ) -> Result<Taken, Misfit> {
         let (host, offer) = (listing.host(), listing.offer());
         let mut part = size_of(offer, order).map_err(Misfit::never)?;
-        self.check_disk(host, offer, order.disk)?;
+        self.check_disk(now, host, offer, order.disk)?;
         let taken = || Misfit::not_now(Rejection::OfferTaken);
         let wanted = units(order.gpus, offer);
         let room = self.room(now, host, &offer.share.resources, claim, spared);
-        let missing = wanted.saturating_sub(room.free.len());
-        let missing = u16::try_from(missing).map_err(|_| taken())?;
+        let missing = room.missing(wanted).ok_or_else(taken)?;
         let victims = match claim {
             Claim::Firm => auction::preempted(&room.victims, missing),
             Claim::Bid(bid) => auction::outbid(&room.victims, missing, bid),
         };
         let victims = victims.ok_or_else(taken)?;
-        if !self.has_room_beside(host, offer, &part, &victims) {
+        if !self.has_room_beside(now, host, offer, &part, &victims) {
             return Err(taken());
         }
         let freed = offer.share.resources.iter().filter(|resource| {
-            let next = self.market.claimant(host, resource);
-            let holder = next.or_else(|| self.market.holder(host, resource));
-            holder.is_some_and(|holder| victims.contains(&holder))
+            let leases = self.in_the_way(host, resource);
+            !leases.is_empty() && leases.iter().all(|lease| victims.contains(lease))
         });
-        let mut resources: Vec<ResourceName> = room.free.iter().take(wanted).cloned().collect();
-        resources.extend(freed.take(usize::from(missing)).cloned());
-        resources.sort_by_key(|name| offer.share.resources.iter().position(|it| it == name));
-        part.resources = List::first(resources);
+        let freed = freed.filter(|_| missing > 0);
+        part.resources = if offer.partition.is_some() {
+            let places: Vec<&ResourceName> = room.free.iter().chain(freed).collect();
+            let best = self.best_place(listing, &places, &victims);
+            List::first(best.into_iter().cloned())
+        } else {
+            let free = self.spare_divided(host, now, &room.free).into_iter();
+            let mut resources: Vec<ResourceName> = free.take(wanted).cloned().collect();
+            resources.extend(freed.take(usize::from(missing)).cloned());
+            resources.sort_by_key(|name| offer.share.resources.iter().position(|it| it == name));
+            List::first(resources)
+        };
         Ok(Taken { part, victims })
     }
+}
 
-    /// Disks are there until their leases are over, whoever runs.
-    fn check_disk(&self, host: HostId, offer: &Offer, asked: Bytes) -> Result<(), Misfit> {
-        let most = offer.limits.disk_max;
-        if asked > most {
-            let allowed = most;
-            return Err(Misfit::never(Rejection::DiskTooLarge { asked, allowed }));
-        }
-        let used = self.leases_on(host, offer.id).fold(0_u64, |sum, lease| {
-            sum.saturating_add(lease.contract.disk.0)
-        });
-        let allowed = Bytes(most.0.saturating_sub(used));
-        if asked > allowed {
-            return Err(Misfit::not_now(Rejection::DiskTooLarge { asked, allowed }));
-        }
-        Ok(())
+/// Whether a resource is a slice of a GPU.
+pub(super) fn is_slice(resource: &str) -> bool {
+    resource.contains('/')
+}
+
+/// Puts those who go together among the others: for another place of a slice as one more choice, and with those that
+/// have a lease in common where GPUs are wanted beside each other.
+fn add_victim(victims: &mut Vec<Victim>, mut victim: Victim, is_slice: bool) {
+    if is_slice {
+        victims.push(victim);
+        return;
     }
-
-    /// Whether CPU time and RAM of a part are there when `gone` are. Who has notice counts as gone: what comes
-    /// for its GPUs counts already.
-    pub(super) fn has_room_beside(
-        &self,
-        host: HostId,
-        offer: &Offer,
-        part: &Part,
-        gone: &[LeaseId],
-    ) -> bool {
-        let (mut cpu, mut ram) = (u64::from(part.cpu_millicores), part.ram.0);
-        for lease in self.leases_on(host, offer.id) {
-            let is_there = match lease.state {
-                State::Noticed { .. } => false,
-                State::Clearing { .. } => true,
-                State::Offered { .. }
-                | State::Accepted { .. }
-                | State::Preparing { .. }
-                | State::Running
-                | State::Suspect { .. }
-                | State::Paused { .. }
-                | State::Closing { .. }
-                | State::Closed { .. } => lease.state.holds_resources(),
-            };
-            if is_there && !gone.contains(&lease.id) {
-                let share = &lease.contract.share;
-                cpu = cpu.saturating_add(share.cpu_millicores.into());
-                ram = ram.saturating_add(share.ram.0);
-            }
-        }
-        cpu <= u64::from(offer.share.cpu_millicores) && ram <= offer.share.ram.0
+    let shares = |other: &Victim| other.leases.iter().any(|it| victim.leases.contains(it));
+    let Some(place) = victims.iter().position(shares) else {
+        victims.push(victim);
+        return;
+    };
+    if let Some(known) = victims.get_mut(place) {
+        // Both are counted in full: they are rather thought dearer than they are than cheaper.
+        known.pays = known.pays.saturating_add(victim.pays);
+        known.bid = known.bid.max(victim.bid);
+        known.units += victim.units;
+        known.leases.append(&mut victim.leases);
+        known.leases.sort_unstable();
+        known.leases.dedup();
     }
 }
 
@@ -241,17 +281,6 @@ pub(super) fn units(gpus: u16, offer: &Offer) -> usize {
         offer.share.resources.len()
     } else {
         gpus.into()
-    }
-}
-
-/// A lease as one of those that may be pushed out, with one resource found.
-pub(super) fn victim(lease: &Lease) -> Victim {
-    let gpus = u16::try_from(lease.contract.share.gpus.len().max(1)).unwrap_or(u16::MAX);
-    Victim {
-        lease: lease.id,
-        bid: lease.contract.bid.unwrap_or_default(),
-        gpus,
-        units: 1,
     }
 }
 

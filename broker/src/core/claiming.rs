@@ -47,6 +47,7 @@ impl Desk {
         };
         let matched = Match {
             share: offer.share.part(&place.part),
+            partition: offer.partition.clone(),
             order: order.clone().into(),
             award,
             bid,

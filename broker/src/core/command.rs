@@ -3,9 +3,10 @@
 //! Wishes, not facts: nothing here has happened. What comes of it is in `event`.
 
 use crate::core::payment::{MoneyOrder, Payment};
-use protocol::bounded::Text;
+use protocol::bounded::{List, Text};
 use protocol::ids::{DepositId, LeaseId, PaymentId, RenterId};
 use protocol::lease::{Grant, LeaseView, Refusal, Report};
+use protocol::offer::{Offer, RESOURCES_MAX, ResourceName};
 use protocol::order::{LeaseCommand, Order};
 use protocol::signed::Verified;
 use protocol::units::MicroUsd;
@@ -43,6 +44,17 @@ pub enum Command {
         /// Which.
         lease: LeaseId,
     },
+}
+
+/// All that a host offers now, each offer signed by it.
+#[derive(Debug, Clone, Default)]
+pub struct VerifiedAnnouncement {
+    /// What can be leased.
+    pub offers: Vec<Verified<Offer>>,
+    /// Where the host can be dialled directly.
+    pub addresses: List<Text<256>, 8>,
+    /// What of it cannot be had now.
+    pub withheld: List<ResourceName, RESOURCES_MAX>,
 }
 
 /// What the market answers when it does not refuse.

@@ -7,8 +7,8 @@
 mod beside;
 
 use self::beside::{MeterFrom, consequences};
-use crate::core::book::{Book, BookRefusal};
-use crate::core::command::{Answer, Command};
+use crate::core::book::{Announced, Book, BookRefusal};
+use crate::core::command::{Answer, Command, VerifiedAnnouncement};
 pub(super) use crate::core::decision::{Decision, Reply};
 use crate::core::event::Event;
 use crate::core::lease::{Lease, State};
@@ -23,12 +23,9 @@ pub use crate::core::soft::Change;
 use crate::core::soft::Soft;
 use crate::core::waiting::{Venue, Waiting};
 use ed25519_dalek::SigningKey;
-use protocol::bounded::{List, Text};
 use protocol::ids::{HostId, LeaseId};
 use protocol::lease::{ContainerState, Progress};
 use protocol::message::Rejection;
-use protocol::offer::Offer;
-use protocol::signed::Verified;
 use protocol::units::{Millis, Timestamp};
 
 /// One broker's market at work.
@@ -170,14 +167,20 @@ impl Desk {
         &mut self,
         now: Timestamp,
         host: HostId,
-        offers: Vec<Verified<Offer>>,
-        addresses: List<Text<256>, 8>,
+        announced: VerifiedAnnouncement,
         record: &mut impl FnMut(&Event) -> Result<(), E>,
     ) -> Result<Result<(), BookRefusal>, E> {
+        let VerifiedAnnouncement {
+            offers,
+            addresses,
+            withheld,
+        } = announced;
         self.hosts_watched.heard(now, host, &addresses);
         let wall = self.wall(now);
-        if let Err(refusal) = self.book.announce(wall, host, offers, addresses) {
-            return Ok(Err(refusal));
+        match self.book.announce(wall, host, offers, addresses) {
+            Ok(Announced::Replaced) => self.book.withhold(host, withheld),
+            Ok(Announced::Stale) => {}
+            Err(refusal) => return Ok(Err(refusal)),
         }
         self.book.rate(host, &self.hosts_watched.score(host));
         self.waiting.note(Venue::Host(host));

@@ -12,7 +12,7 @@ use crate::core::ripening::Mark;
 use protocol::bounded::Text;
 use protocol::ids::{DepositId, HostId, LeaseId, PaymentId, RenterId};
 use protocol::lease::{Award, EndCause, Grant};
-use protocol::offer::Share;
+use protocol::offer::{Partition, Share};
 use protocol::order::{LeaseCommand, Order};
 use protocol::reliability::Interval;
 use protocol::signed::{Draft, Signed, Statement, Verified};
@@ -174,6 +174,8 @@ pub struct Match {
     pub award: Draft<Award>,
     /// What is leased.
     pub share: Share,
+    /// Which slice of a GPU that is; nothing when it is whole.
+    pub partition: Option<Partition>,
     /// The bid for each GPU and hour, if it is interruptible.
     pub bid: Option<PricePerHour>,
     /// What it rather pays on demand than be pushed out, if it is interruptible.
@@ -223,8 +225,6 @@ pub struct Reading {
 }
 
 impl Event {
-    /// The lease that it is about.
-    #[must_use]
     /// What moved no money.
     #[must_use]
     pub const fn bare(at: Timestamp, fact: Fact) -> Self {
@@ -235,6 +235,8 @@ impl Event {
         }
     }
 
+    /// The lease that it is about.
+    #[must_use]
     pub fn lease(&self) -> Option<LeaseId> {
         match &self.fact {
             Fact::Deposited { .. } | Fact::Suspended { .. } | Fact::Heard(_) | Fact::Away(_) => {

@@ -14,7 +14,7 @@ use protocol::codec;
 use protocol::ids::{Digest, HostId, LeaseId, OfferId, OrderId, RenterId};
 use protocol::job::PinnedImage;
 use protocol::lease::{Award, Grant, PauseCause, Vacate, Want};
-use protocol::offer::Share;
+use protocol::offer::{Partition, Share};
 use protocol::order::{LeaseName, Order};
 use protocol::signed::Draft;
 use protocol::terms::{ContractKind, Limits, Prices, Rates};
@@ -49,6 +49,8 @@ pub struct Contract {
     pub disk: Bytes,
     /// What is leased.
     pub share: Share,
+    /// Which slice of a GPU that is; nothing when it is whole.
+    pub partition: Option<Partition>,
     /// Prices, of all GPUs together; a bid and a conversion change the compute part.
     pub prices: Prices,
     /// The hourly rates, by running time.
@@ -115,7 +117,7 @@ pub struct Lease {
     pub refunded: MicroUsd,
     /// What its host earned by which time before refunds, as far as it is pending.
     pub marks: Vec<Mark>,
-    /// What of it is not pending any more.
+    /// What of it is not pending any more, and was free before what was given back of it.
     pub matured: MicroUsd,
     /// Whether the renter was warned that the money does not last.
     pub low_balance: bool,
@@ -129,6 +131,7 @@ impl Lease {
             order,
             award,
             share,
+            partition,
             bid,
             fallback,
             term,
@@ -152,6 +155,7 @@ impl Lease {
             image: body.job.image.clone(),
             disk: body.disk,
             share,
+            partition,
             prices: terms.prices,
             rates: Rates::flat(if term.is_some() {
                 PricePerHour(0)
@@ -261,16 +265,12 @@ impl Lease {
         Self::shared_of(&self.charged, self.term.as_ref(), self.refunded)
     }
 
-    /// What host and broker share: what was charged and earned, less what was given back. The broker's part of
-    /// it is the fee, always of what remains.
+    /// What was charged and earned of a lease before anything was given back.
     #[must_use]
     pub fn gross_of(charged: &Amounts, term: Option<&Term>) -> MicroUsd {
         charged
             .total()
             .saturating_add(term.map_or(MicroUsd::ZERO, Term::for_host))
-            .saturating_sub(refunded)
-            .max(MicroUsd::ZERO)
-    }
     }
 
     /// What host and broker share: what was charged and earned, less what was given back. The broker's part of
@@ -278,10 +278,10 @@ impl Lease {
     #[must_use]
     pub fn shared_of(charged: &Amounts, term: Option<&Term>, refunded: MicroUsd) -> MicroUsd {
         Self::gross_of(charged, term)
+            .saturating_sub(refunded)
+            .max(MicroUsd::ZERO)
+    }
 
-    /// What `time` of it costs in its present state.
-    #[must_use]
-    pub fn burn(&self, time: Seconds) -> MicroUsd {
     /// Notes that less was charged than the operator gave back, when a stretch of it was waived: the same money
     /// does not come back twice.
     pub(crate) fn bound_refunds(&mut self) {
@@ -289,6 +289,9 @@ impl Lease {
         self.refunded = self.refunded.min(gross);
     }
 
+    /// What `time` of it costs in its present state.
+    #[must_use]
+    pub fn burn(&self, time: Seconds) -> MicroUsd {
         match self.state {
             State::Paused { .. } => self.burn_stored(time),
             State::Closing { .. } | State::Closed { .. } => MicroUsd::ZERO,

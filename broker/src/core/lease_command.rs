@@ -187,6 +187,7 @@ impl Desk {
             | PauseCause::Exited(_)
             | PauseCause::OutOfMemory
             | PauseCause::DiskFull
+            | PauseCause::GpuFault(_)
             | PauseCause::ResumeFailed(_) => self.settings.disk_keep,
         };
         State::Paused {

@@ -3,6 +3,7 @@
 //!
 //! Must not decide anything, and must not hold what a restart may forget.
 
+pub(crate) mod holdings;
 mod index;
 mod reading;
 mod step;
@@ -87,8 +88,8 @@ impl Market {
             Fact::Granted { lease, grant } => self.change(lease, |lease| accept(lease, *grant, at)),
             Fact::Moved(moved) => self.change(moved.lease, |lease| {
                 step(lease, *moved, at);
-                lease.mark_earnings(at);
                 lease.bound_refunds();
+                lease.mark_earnings(at);
             }),
             Fact::Metered(reading) => self.change(reading.lease, |lease| read(lease, *reading, at)),
             Fact::Held { .. } | Fact::Heard(_) | Fact::Away(_) => {}

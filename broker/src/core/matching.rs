@@ -56,9 +56,10 @@ impl Desk {
         let resources = &lease.contract.share.resources;
         lease.contract.host == host
             && matches!(lease.state, State::Clearing { .. })
-            && resources
-                .iter()
-                .all(|resource| self.market.holder(host, resource).is_none())
+            && self.market.holdings(host).is_none_or(|holdings| {
+                let mut resources = resources.iter();
+                resources.all(|resource| holdings.in_the_way(resource).next().is_none())
+            })
     }
 
     /// The event with which a lease that waited for others to go begins.

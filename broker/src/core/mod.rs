@@ -11,6 +11,7 @@
 //!
 //! ```text
 //! order ─▶ placing: which offer ─▶ capacity: which GPUs ─▶ auction: who goes for them
+//!              │                      └─ pools: CPU, RAM, disk; packing: which slice of which GPU
 //!              └─ claiming: the match, or an order that waits (rest, waiting)
 //! after each event: following ─▶ matching: who is next ─▶ placing, resume; eviction: notice
 //! ```
@@ -48,6 +49,8 @@ mod capacity;
 mod eviction;
 mod following;
 mod matching;
+mod packing;
+mod pools;
 mod resume;
 mod settling;
 mod waiting;

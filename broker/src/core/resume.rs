@@ -9,6 +9,7 @@ use crate::core::desk::Desk;
 use crate::core::event::Event;
 use crate::core::lease::{Lease, State};
 use crate::core::placing::{leases_of, taken_from};
+use protocol::bounded::List;
 use protocol::ids::LeaseId;
 use protocol::message::Rejection;
 use protocol::offer::Part;
@@ -33,8 +34,8 @@ impl Desk {
                 claim,
                 &leases_of(&converts),
             );
-            let missing = contract.share.resources.len() - room.free.len();
-            let missing = u16::try_from(missing).unwrap_or(u16::MAX);
+            let wanted = contract.share.resources.len();
+            let missing = room.missing(wanted).unwrap_or(u16::MAX);
             let victims = match claim {
                 Claim::Firm => auction::preempted(&room.victims, missing),
                 Claim::Bid(bid) => auction::outbid(&room.victims, missing, bid),
@@ -100,14 +101,14 @@ impl Desk {
     fn fits_beside(&self, now: Timestamp, lease: &Lease, gone: &[LeaseId]) -> bool {
         let share = &lease.contract.share;
         let part = Part {
-            resources: share.resources.clone(),
+            resources: List::first(share.resources.iter().cloned()),
             cpu_millicores: share.cpu_millicores,
             ram: share.ram,
             shared_memory: share.shared_memory,
         };
         let listing = self.book.get(lease.contract.offer, self.wall(now));
         listing.is_none_or(|listing| {
-            self.has_room_beside(lease.contract.host, listing.offer(), &part, gone)
+            self.has_room_beside(now, lease.contract.host, listing.offer(), &part, gone)
         })
     }
 }

@@ -1,18 +1,16 @@
 //! Asking the market from any task. A full queue is an answer: busy.
 
-use crate::core::command::{Answer, Command};
+use crate::core::command::{Answer, Command, VerifiedAnnouncement};
 use crate::core::goal::Awards;
 use crate::core::overview::{AccountRow, Counts, HostRow};
-use crate::market::input::{Announced, Input, Reply};
+use crate::market::input::{Input, Reply};
 use crate::store::LedgerReport;
 use ed25519_dalek::SigningKey;
-use protocol::bounded::{List, Text};
 use protocol::ids::{DepositId, HostId, LeaseId, PublicKey, RenterId};
 use protocol::lease::{Goal, LeaseView, Progress};
 use protocol::message::{Found, LeaseScope, Rejection, Search};
-use protocol::offer::Offer;
 use protocol::reliability::HostEvidence;
-use protocol::signed::{Signed, Verified};
+use protocol::signed::Signed;
 use protocol::units::MicroUsd;
 use protocol::usage::{AccountStatement, Balance, Earnings, Receipt};
 use std::sync::Arc;
@@ -58,18 +56,9 @@ impl MarketHandle {
     ///
     /// # Errors
     /// When an offer is not the host's, or contradicts itself.
-    pub async fn announce(
-        &self,
-        host: HostId,
-        offers: Vec<Verified<Offer>>,
-        addresses: List<Text<256>, 8>,
-    ) -> Asked<()> {
-        let announced = Announced {
-            host,
-            offers,
-            addresses,
-        };
-        self.ask(|reply| Input::Announce(announced, reply)).await
+    pub async fn announce(&self, host: HostId, announced: VerifiedAnnouncement) -> Asked<()> {
+        self.ask(|reply| Input::Announce(host, announced, reply))
+            .await
     }
 
     /// Shows how far a start is.

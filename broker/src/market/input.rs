@@ -1,30 +1,20 @@
 //! Everything the market's thread can be asked, one closed list, each with the way back for its answer.
 
-use crate::core::command::{Answer, Command};
+use crate::core::command::{Answer, Command, VerifiedAnnouncement};
 use crate::core::goal::GoalDraft;
 use crate::core::overview::{AccountRow, Counts, HostRow};
 use crate::store::LedgerReport;
-use protocol::bounded::{List, Text};
 use protocol::ids::{DepositId, HostId, LeaseId, PublicKey, RenterId};
 use protocol::lease::{LeaseView, Progress};
 use protocol::message::{Found, LeaseScope, Rejection, Search};
-use protocol::offer::Offer;
 use protocol::reliability::HostEvidence;
-use protocol::signed::{Signed, Verified};
+use protocol::signed::Signed;
 use protocol::units::MicroUsd;
 use protocol::usage::{AccountStatement, Balance, Earnings, Receipt};
 use tokio::sync::oneshot;
 
 /// The way back.
 pub(super) type Reply<T> = oneshot::Sender<Result<T, Rejection>>;
-
-/// All that a host offers now.
-#[derive(Debug)]
-pub(super) struct Announced {
-    pub(super) host: HostId,
-    pub(super) offers: Vec<Verified<Offer>>,
-    pub(super) addresses: List<Text<256>, 8>,
-}
 
 /// One input.
 #[derive(Debug)]
@@ -36,7 +26,7 @@ pub(super) enum Input {
     // What may change the hard state.
     Command(Command, Reply<Answer>),
     // What changes the soft state.
-    Announce(Announced, Reply<()>),
+    Announce(HostId, VerifiedAnnouncement, Reply<()>),
     Progress(HostId, Progress, Reply<()>),
     Gone(HostId),
     // What changes nothing.

@@ -3,7 +3,7 @@
 use super::{MarketError, MarketHandle, MarketSetup, MarketThread, Notice};
 use crate::clock::Clock;
 use crate::core::book::BookLimits;
-use crate::core::command::{Answer, Command};
+use crate::core::command::{Answer, Command, VerifiedAnnouncement};
 use crate::core::goal::Awards;
 use crate::core::settings::MarketSettings;
 use crate::core::tests::world::{
@@ -54,11 +54,11 @@ async fn announce(handle: &MarketHandle, clock: &Clock) {
         validity: Seconds(90),
     };
     let key = crate::core::tests::world::host_key(0);
-    let signed = Signed::sign(body, &key, envelope).unwrap();
-    handle
-        .announce(host_id(0), vec![signed], List::default())
-        .await
-        .unwrap();
+    let announcement = VerifiedAnnouncement {
+        offers: vec![Signed::sign(body, &key, envelope).unwrap()],
+        ..VerifiedAnnouncement::default()
+    };
+    handle.announce(host_id(0), announcement).await.unwrap();
 }
 
 fn lease_of(order: &Order) -> LeaseId {

@@ -1,9 +1,10 @@
 //! The loop of the market's thread: a batch of inputs, one commit, then the answers.
 
+use crate::core::command::VerifiedAnnouncement;
 use crate::core::desk::Desk;
 use crate::core::goal::GoalDraft;
 use crate::market::course::Course;
-use crate::market::input::{Announced, Input, Reply};
+use crate::market::input::{Input, Reply};
 use crate::market::time::BookTime;
 use crate::market::{MarketError, Notice};
 use crate::store::{Store, StoreError};
@@ -181,7 +182,7 @@ impl Worker {
                 })?;
                 self.answer(reply, answer);
             }
-            Input::Announce(announced, reply) => self.announce(announced, reply)?,
+            Input::Announce(host, announced, reply) => self.announce(host, announced, reply)?,
             Input::Progress(host, progress, reply) => {
                 let answer = self.desk.progress(now, host, progress);
                 self.answer(reply, answer);
@@ -248,12 +249,12 @@ impl Worker {
         self.answers.push(answer);
     }
 
-    fn announce(&mut self, announced: Announced, reply: Reply<()>) -> Result<(), StoreError> {
-        let Announced {
-            host,
-            offers,
-            addresses,
-        } = announced;
+    fn announce(
+        &mut self,
+        host: HostId,
+        announced: VerifiedAnnouncement,
+        reply: Reply<()>,
+    ) -> Result<(), StoreError> {
         let now = self.time.now();
         let heard_before = self.desk.heard_at(host);
         let Self {
@@ -262,7 +263,7 @@ impl Worker {
             course,
             ..
         } = self;
-        let taken = desk.announce(now, host, offers, addresses, &mut |event| {
+        let taken = desk.announce(now, host, announced, &mut |event| {
             course.note(event);
             store.append(event)
         })?;

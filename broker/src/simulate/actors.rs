@@ -2,10 +2,13 @@
 //!
 //! Must not know the market's state but what a party would be told.
 
-use super::scenario::Host;
+use super::scenario::{Host, SliceSale};
+use super::slices::{self, Part, Sold};
 use ed25519_dalek::SigningKey;
 use protocol::bounded::{List, Text};
+use protocol::catalogue::sheet_of;
 use protocol::codec::CodecError;
+use protocol::filter::ModelName;
 use protocol::ids::{BootId, BrokerId, Digest, HostId, LeaseId, MessageId, PublicKey, RenterId};
 use protocol::job::{Job, PinnedImage};
 use protocol::lease::{ContainerState, Meters, Report};
@@ -204,24 +207,7 @@ impl HostActor {
             return Vec::new();
         }
         let machine = self.machine();
-        let mut shares: Vec<Share> = Vec::new();
-        let all = u64::try_from(machine.gpus.len()).unwrap_or(0);
-        for group in &self.spec.gpus {
-            let is_of = |gpu: &&Gpu| gpu.model.as_str() == model_of(&group.model).as_str();
-            let gpus: Vec<Gpu> = machine.gpus.iter().filter(is_of).cloned().collect();
-            let part = u64::from(group.count);
-            let names = gpus.iter().map(|gpu| ResourceName::cut(&gpu.uuid));
-            shares.push(share(
-                List::first(names),
-                List::first(gpus.iter().cloned()),
-                &self.spec,
-                (part, all.max(1)),
-            ));
-        }
-        if shares.is_empty() {
-            let whole = List::first([ResourceName::cut(WHOLE_MACHINE)]);
-            shares.push(share(whole, List::default(), &self.spec, (1, 1)));
-        }
+        let (shares, slices) = self.shares(&machine);
         let offer = |share: Share| Offer {
             id: offer_id(self.id, &share.resources),
             sequence: now.0,
@@ -253,7 +239,51 @@ impl HostActor {
             },
             brokers: List::first([broker]),
         };
-        shares.into_iter().map(offer).collect()
+        let wholes = shares.into_iter().map(offer);
+        let slices = slices
+            .into_iter()
+            .map(|(sale, (partition, share, disk_max))| {
+                let mut offer = offer(share);
+                offer.partition = Some(partition);
+                offer.prices.compute = PricePerHour(sale.ask_uh);
+                offer.sales.floor = sale.floor_uh.map(PricePerHour);
+                offer.limits.disk_max = disk_max;
+                offer
+            });
+        wholes.chain(slices).collect()
+    }
+
+    /// What it sells: shares of whole GPUs, one for each model, or its machine; and each kind of slice.
+    fn shares(&self, machine: &Machine) -> (Vec<Share>, Vec<(&SliceSale, Sold)>) {
+        let mut shares: Vec<Share> = Vec::new();
+        let mut slices = Vec::new();
+        let all = u64::try_from(machine.gpus.len()).unwrap_or(0);
+        for group in &self.spec.gpus {
+            let is_of = |gpu: &&Gpu| gpu.model.as_str() == model_of(&group.model).as_str();
+            let gpus: Vec<Gpu> = machine.gpus.iter().filter(is_of).cloned().collect();
+            let part = u64::from(group.count);
+            let names = gpus.iter().map(|gpu| ResourceName::cut(&gpu.uuid));
+            shares.push(share(
+                List::first(names),
+                List::first(gpus.iter().cloned()),
+                &self.spec,
+                (part, all.max(1)),
+            ));
+            let whole = Part {
+                cpu_millicores: u64::from(self.spec.cpu_cores) * 1000 / all.max(1),
+                ram: Bytes(Bytes::from_gb(self.spec.ram_gb).0 / all.max(1)),
+                disk: Bytes(Bytes::from_gb(self.spec.disk_gb).0 / all.max(1)),
+            };
+            let sold = group.slices.iter();
+            slices.extend(
+                sold.filter_map(|sale| Some((sale, slices::share(group, sale, &gpus, whole)?))),
+            );
+        }
+        if shares.is_empty() {
+            let whole = List::first([ResourceName::cut(WHOLE_MACHINE)]);
+            shares.push(share(whole, List::default(), &self.spec, (1, 1)));
+        }
+        (shares, slices)
     }
 
     fn machine(&self) -> Machine {
@@ -292,7 +322,7 @@ fn share(
 ) -> Share {
     let ram = Bytes::from_gb(spec.ram_gb).0 / all * part;
     Share {
-        resources,
+        resources: List::first(resources.into_vec()),
         gpus,
         cpu_millicores: u32::try_from(u64::from(spec.cpu_cores) * 1000 / all * part)
             .unwrap_or(u32::MAX),
@@ -302,7 +332,7 @@ fn share(
 }
 
 /// A model as a driver reports it.
-fn model_of(model: &str) -> String {
+pub(super) fn model_of(model: &str) -> String {
     let has_maker = model.to_ascii_lowercase().starts_with("nvidia");
     if has_maker {
         model.to_owned()
@@ -311,18 +341,21 @@ fn model_of(model: &str) -> String {
     }
 }
 
-fn gpu(model: &str, name: &str) -> Gpu {
+/// What its data sheet says, where it has one.
+pub(super) fn gpu(model: &str, name: &str) -> Gpu {
+    let sheet = sheet_of(&ModelName::asked(model), Bytes(0));
+    let (pcie_generation, pcie_width) = sheet.map_or((4, 16), |sheet| sheet.pcie);
     Gpu {
         model: Text::cut(&model_of(model)),
         uuid: Text::cut(&format!("GPU-{name}")),
-        vram: Bytes(24 << 30),
+        vram: sheet.map_or(Bytes(24 << 30), |sheet| sheet.vram),
         driver: Text::cut("570.124.06"),
         cuda: (12, 8),
-        compute_capability: (8, 9),
-        pcie_generation: 4,
-        pcie_width: 16,
+        compute_capability: sheet.map_or((8, 9), |sheet| sheet.capability.unwrap_or_default()),
+        pcie_generation,
+        pcie_width,
         power_limit_mw: 450_000,
-        ..Gpu::unknown(Vendor::Nvidia)
+        ..Gpu::unknown(sheet.map_or(Vendor::Nvidia, |sheet| sheet.vendor))
     }
 }
 

@@ -3,6 +3,7 @@
 use super::actors::Stands;
 use super::city::{Broken, City, Next, Recorder, START};
 use crate::core::command::Command;
+use crate::core::command::VerifiedAnnouncement;
 use protocol::bounded::List;
 use protocol::ids::{Digest, HostId, LeaseId};
 use protocol::lease::{ContainerState, Grant, Stage, StopReason, Want};
@@ -23,11 +24,13 @@ impl City<'_> {
             offers.push(self.signer.sign(offer, &key, now)?);
         }
         let mut record = Recorder::of(&mut self.shadow, &self.names, &mut self.entries, self.out);
+        let announcement = VerifiedAnnouncement {
+            offers,
+            ..VerifiedAnnouncement::default()
+        };
         let announced = self
             .desk
-            .announce(now, id, offers, List::default(), &mut |event| {
-                record.event(event)
-            })?;
+            .announce(now, id, announcement, &mut |event| record.event(event))?;
         if let Err(refusal) = announced {
             return Err(self.broken(format!("a host's offer was refused: {refusal}")));
         }

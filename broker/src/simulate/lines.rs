@@ -216,6 +216,7 @@ pub(super) fn pause_word(cause: &PauseCause) -> &'static str {
         PauseCause::FundsLow => "funds_low",
         PauseCause::ResumeFailed(_) => "resume_failed",
         PauseCause::DiskFull => "disk_full",
+        PauseCause::GpuFault(_) => "gpu_fault",
         PauseCause::Outbid => "outbid",
         PauseCause::Preempted => "preempted",
     }

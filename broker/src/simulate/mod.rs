@@ -17,6 +17,7 @@ mod hosting;
 mod lines;
 mod recorder;
 mod scenario;
+mod slices;
 mod steps;
 mod summary;
 #[cfg(test)]

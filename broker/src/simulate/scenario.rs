@@ -1,6 +1,7 @@
 //! A scenario's file: what is in it, and what is wrong with it.
 
 use super::doing::Do;
+use super::slices::profile_of;
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use std::collections::BTreeSet;
@@ -88,6 +89,21 @@ pub struct GpuGroup {
     pub model: String,
     /// How many.
     pub count: u16,
+    /// The slices of them that are sold too.
+    #[serde(default)]
+    pub slices: Vec<SliceSale>,
+}
+
+/// A kind of slice that is sold.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SliceSale {
+    /// Its profile, like `3g.40gb`.
+    pub profile: String,
+    /// Price of a slice and hour, in µ$.
+    pub ask_uh: u64,
+    /// Lowest interruptible bid, in µ$; none is taken without.
+    pub floor_uh: Option<u64>,
 }
 
 /// A step, and when.
@@ -198,6 +214,13 @@ fn check_host(place: &str, host: &Host) -> Result<(), BadScenario> {
             "a count of GPUs is 0",
         ),
         (count > 16, "a machine has 16 GPUs at most"),
+        (
+            host.gpus.iter().any(|group| {
+                let mut sales = group.slices.iter();
+                sales.any(|sale| profile_of(group, sale).is_none())
+            }),
+            "a model cannot be cut into slices of that profile",
+        ),
     ];
     match problems.into_iter().find(|(is_so, _)| *is_so) {
         Some((_, problem)) => Err(wrong(place, problem)),

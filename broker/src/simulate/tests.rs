@@ -171,6 +171,36 @@ fn f_a_host_that_breaks_a_term_off_half_way() {
     assert_eq!(summary["charges"]["o"]["total"], 288_000_000);
 }
 
+/// Slices beside a whole GPU: 3g and 4g fill it, the whole waits for both, and each is charged its own price.
+#[test]
+fn slices_and_whole_gpus_keep_each_other_out() {
+    let text = r#"{
+        "settings": { "fee_bps": 1000 },
+        "hosts": [ { "id": "h1", "cpu_cores": 32, "ram_gb": 128, "disk_gb": 1000, "ask_uh": 2250000,
+            "gpus": [ { "model": "H100 80GB HBM3", "count": 1, "slices": [
+                { "profile": "3g.40gb", "ask_uh": 1293750 }, { "profile": "4g.40gb", "ask_uh": 1293750 } ] } ] } ],
+        "steps": [
+            { "at_s": 0, "do": "deposit", "renter": "r1", "amount": 100000000 },
+            { "at_s": 0, "do": "rent", "order": "three", "renter": "r1", "kind": "on_demand", "gpus": 1, "filter": "partition=3g.40gb" },
+            { "at_s": 0, "do": "rent", "order": "four", "renter": "r1", "kind": "on_demand", "gpus": 1, "filter": "partition=4g.40gb" },
+            { "at_s": 0, "do": "rent", "order": "other", "renter": "r1", "kind": "on_demand", "gpus": 1, "filter": "partition=3g.40gb" },
+            { "at_s": 0, "do": "bid", "order": "whole", "renter": "r1", "kind": "resting", "limit_uh": 2250000, "gpus": 1 },
+            { "at_s": 3600, "do": "destroy", "order": "three" },
+            { "at_s": 7200, "do": "destroy", "order": "four" },
+            { "at_s": 10800, "do": "destroy", "order": "whole" } ],
+        "until_s": 10900 }"#;
+    let lines = lines_of(text);
+    let started = |order| course(&lines, order, &["lease_started", "order_rejected"]);
+    assert_eq!(started("three"), [(0, "lease_started")]);
+    assert_eq!(started("four"), [(0, "lease_started")]);
+    assert_eq!(started("other"), [(0, "order_rejected")]);
+    assert_eq!(started("whole"), [(7200, "lease_started")]);
+    let charges = &summary(&lines)["charges"];
+    assert_eq!(charges["three"]["compute"], 1_293_750);
+    assert_eq!(charges["four"]["compute"], 2 * 1_293_750);
+    assert_eq!(charges["whole"]["compute"], 2_250_000);
+}
+
 #[test]
 fn a_scenario_gives_the_same_bytes_each_time() {
     let text = include_str!("../../tests/scenarios/i1.json");

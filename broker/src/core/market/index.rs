@@ -2,11 +2,11 @@
 //!
 //! Must not hold what cannot be computed again.
 
+use super::holdings::Holdings;
 use crate::core::lease::{Lease, State};
 use crate::core::payment::Payout;
 use crate::core::rest::Resting;
 use protocol::ids::{HostId, LeaseId, PaymentId, PublicKey, RenterId};
-use protocol::offer::ResourceName;
 use protocol::order::LeaseName;
 use protocol::units::MicroUsd;
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,9 +17,9 @@ pub(super) struct Index {
     /// Names of renters' open leases.
     pub(super) names: BTreeMap<RenterId, BTreeMap<LeaseName, LeaseId>>,
     /// Who has what now.
-    pub(super) resources: BTreeMap<(HostId, ResourceName), LeaseId>,
+    pub(super) resources: BTreeMap<HostId, Holdings>,
     /// Who has what next: leases that wait for those who have it now to go.
-    pub(super) claims: BTreeMap<(HostId, ResourceName), LeaseId>,
+    pub(super) claims: BTreeMap<HostId, Holdings>,
     /// What was paid out.
     pub(super) paid_out: BTreeMap<HostId, MicroUsd>,
     /// Payouts that are to be paid.
@@ -126,18 +126,11 @@ impl Index {
             lease.id,
             lease.state.is_open(),
         );
-        for resource in &contract.share.resources {
-            let key = (contract.host, resource.clone());
-            let claims = matches!(lease.state, State::Clearing { .. });
-            set(&mut self.claims, key.clone(), lease.id, claims);
-            set(
-                &mut self.resources,
-                key,
-                lease.id,
-                lease.state.holds_resources(),
-            );
-        }
-        if lease.state.holds_resources() {
+        let claims = matches!(lease.state, State::Clearing { .. });
+        let holds = lease.state.holds_resources();
+        set_resources(&mut self.claims, lease, claims);
+        set_resources(&mut self.resources, lease, holds);
+        if holds {
             self.holders.insert(lease.id);
         } else {
             self.holders.remove(&lease.id);
@@ -164,6 +157,18 @@ fn set<K: Ord>(map: &mut BTreeMap<K, LeaseId>, key: K, lease: LeaseId, belongs: 
         map.insert(key, lease);
     } else if map.get(&key) == Some(&lease) {
         map.remove(&key);
+    }
+}
+
+/// Makes all that was leased belong to `lease`, or no longer.
+fn set_resources(of_hosts: &mut BTreeMap<HostId, Holdings>, lease: &Lease, belongs: bool) {
+    let host = lease.contract.host;
+    let of_host = of_hosts.entry(host).or_default();
+    for resource in &lease.contract.share.resources {
+        of_host.set(resource, lease.id, belongs);
+    }
+    if of_host.is_empty() {
+        of_hosts.remove(&host);
     }
 }
 

@@ -3,13 +3,13 @@
 //! Must not change anything.
 
 use super::Market;
+use super::holdings::Holdings;
 use crate::core::lease::Lease;
 use crate::core::ledger::{Account, Ledger};
 use crate::core::payment::{Note, Payment};
 use crate::core::reliability::Reliability;
 use crate::core::rest::Resting;
 use protocol::ids::{BrokerId, DepositId, HostId, LeaseId, PaymentId, PublicKey, RenterId};
-use protocol::offer::ResourceName;
 use protocol::order::LeaseName;
 use protocol::units::{MicroUsd, Timestamp};
 use std::collections::BTreeSet;
@@ -165,16 +165,16 @@ impl Market {
         ids.filter_map(|id| self.lease(*id))
     }
 
-    /// The lease that has a resource now.
+    /// What leases have of a host now; nothing where they have nothing.
     #[must_use]
-    pub fn holder(&self, host: HostId, resource: &ResourceName) -> Option<LeaseId> {
-        self.index.resources.get(&(host, resource.clone())).copied()
+    pub(crate) fn holdings(&self, host: HostId) -> Option<&Holdings> {
+        self.index.resources.get(&host)
     }
 
-    /// The lease that has a resource next, as soon as its holder has gone.
+    /// What leases have of a host next, as soon as those who have it now have gone.
     #[must_use]
-    pub fn claimant(&self, host: HostId, resource: &ResourceName) -> Option<LeaseId> {
-        self.index.claims.get(&(host, resource.clone())).copied()
+    pub(crate) fn claims(&self, host: HostId) -> Option<&Holdings> {
+        self.index.claims.get(&host)
     }
 
     /// How many leases have a resource now: so many offers are not there for anybody else.

@@ -99,7 +99,10 @@ const fn has_run(state: &State) -> bool {
         State::Paused { cause, .. } => {
             matches!(
                 cause,
-                PauseCause::Exited(_) | PauseCause::OutOfMemory | PauseCause::DiskFull
+                PauseCause::Exited(_)
+                    | PauseCause::OutOfMemory
+                    | PauseCause::DiskFull
+                    | PauseCause::GpuFault(_)
             )
         }
         State::Clearing { .. }

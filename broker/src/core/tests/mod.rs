@@ -1,5 +1,6 @@
 //! The rules of the market, held to their numbers and to their tables.
 
+mod announcing;
 mod bids;
 mod convert;
 mod hearing;
@@ -15,6 +16,7 @@ mod portions;
 mod refusals;
 mod replay;
 mod ripening;
+mod slices;
 mod time;
 mod vectors;
 pub(crate) mod world;

@@ -149,7 +149,9 @@ pub(crate) fn chip() -> &'static Chip {
 }
 
 fn profile(slices: Slices) -> &'static Profile {
-    chip().profile(chip().find(slices.profile).unwrap()).unwrap()
+    chip()
+        .profile(chip().find(slices.profile).unwrap())
+        .unwrap()
 }
 
 fn partition(slices: Slices) -> Partition {
@@ -185,10 +187,10 @@ fn profile_starts(slices: Slices) -> Vec<u8> {
 }
 
 fn gpu(uuid: &ResourceName) -> Gpu {
-    let (model, vram) = if uuid.starts_with("GPU-h") {
-        ("NVIDIA H100 80GB HBM3", Bytes(80 << 30))
+    let (model, vram, compute_capability) = if uuid.starts_with("GPU-h") {
+        ("NVIDIA H100 80GB HBM3", Bytes(80 << 30), (9, 0))
     } else {
-        ("NVIDIA GeForce RTX 4090", Bytes::from_gb(24))
+        ("NVIDIA GeForce RTX 4090", Bytes::from_gb(24), (8, 9))
     };
     Gpu {
         model: Text::new(model).unwrap(),
@@ -196,7 +198,7 @@ fn gpu(uuid: &ResourceName) -> Gpu {
         vram,
         driver: Text::new("570.124.06").unwrap(),
         cuda: (12, 8),
-        compute_capability: (8, 9),
+        compute_capability,
         pcie_generation: 4,
         pcie_width: 16,
         power_limit_mw: 450_000,

@@ -15,9 +15,9 @@ use protocol::lease::{
     ContainerState, Grant, LeaseView, Meters, Phase, Refusal, RefusalReason, Report,
 };
 use protocol::message::Rejection;
-use protocol::offer::{Offer, ResourceName};
+use protocol::offer::ResourceName;
 use protocol::order::{LeaseAction, LeaseCommand, LeaseName, Order, Target};
-use protocol::signed::{ANYONE, Envelope, Signed, Statement, Verified};
+use protocol::signed::{Envelope, Signed, Statement, Verified};
 use protocol::terms::Deal;
 use protocol::units::{BasisPoints, Bytes, MicroUsd, Millis, PricePerHour, Seconds, Timestamp};
 use std::collections::BTreeMap;
@@ -31,9 +31,11 @@ pub(crate) struct World {
     pub(crate) desk: Desk,
     pub(crate) now: Timestamp,
     /// How far `now` is ahead of everybody's clock.
-    ahead: Millis,
+    pub(super) ahead: Millis,
     pub(crate) journal: Vec<Event>,
     pub(crate) asks: Vec<(u8, ResourceName, Ask)>,
+    /// What hosts say cannot be had of them.
+    pub(crate) withheld: Vec<(u8, ResourceName)>,
     /// How long the containers of honest hosts ran, in milliseconds.
     pub(crate) ran: BTreeMap<LeaseId, u64>,
     messages: u64,
@@ -49,6 +51,7 @@ impl World {
             ahead: Millis(0),
             journal: Vec::new(),
             asks: Vec::new(),
+            withheld: Vec::new(),
             ran: BTreeMap::new(),
             messages: 0,
             sequence: 0,
@@ -135,63 +138,6 @@ impl World {
     pub(crate) fn offer_resource(&mut self, host: u8, resource: &str, ask: Ask) {
         self.asks.push((host, Text::new(resource).unwrap(), ask));
         self.announce();
-    }
-
-    /// Every host announces all that it offers.
-    pub(crate) fn announce(&mut self) {
-        let mut hosts: Vec<u8> = self.asks.iter().map(|(host, ..)| *host).collect();
-        hosts.sort_unstable();
-        hosts.dedup();
-        for host in hosts {
-            let asks: Vec<_> = self
-                .asks
-                .iter()
-                .filter(|(of, ..)| *of == host)
-                .cloned()
-                .collect();
-            let offers = asks
-                .iter()
-                .map(|(_, resource, ask)| self.signed_offer(host, resource, ask));
-            let offers: Vec<_> = offers.collect();
-            let Self {
-                desk, journal, now, ..
-            } = self;
-            let result: Result<_, Infallible> =
-                desk.announce(*now, host_id(host), offers, List::default(), &mut |event| {
-                    journal.push(event.clone());
-                    Ok(())
-                });
-            result.unwrap().unwrap();
-        }
-    }
-
-    /// A host that offers nothing says where it is.
-    pub(crate) fn announce_at(&mut self, host: u8, address: Text<256>) {
-        let Self {
-            desk, journal, now, ..
-        } = self;
-        let (host, addresses) = (host_id(host), List::first([address]));
-        let result: Result<_, Infallible> =
-            desk.announce(*now, host, Vec::new(), addresses, &mut |event| {
-                journal.push(event.clone());
-                Ok(())
-            });
-        result.unwrap().unwrap();
-    }
-
-    fn signed_offer(&self, host: u8, resource: &ResourceName, ask: &Ask) -> Verified<Offer> {
-        let envelope = Envelope {
-            audience: ANYONE,
-            message_id: MessageId::from_bytes([0; 16]),
-            issued: self.now.before(self.ahead),
-            validity: Seconds(90),
-        };
-        Signed::sign(
-            offer(host, resource, ask, self.now),
-            &host_key(host),
-            envelope,
-        )
-        .unwrap()
     }
 
     /// Signs with an id that was never used.
