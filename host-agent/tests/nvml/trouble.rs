@@ -126,6 +126,19 @@ async fn a_gpu_that_vanishes_without_a_word_is_noticed_and_may_come_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_gpu_that_the_library_remembers_is_missed_by_the_count() {
+    let mut machine = TestMachine::new(two());
+    let (supervisor, mut news) = machine.supervise();
+    seen(&supervisor, |found| found.gpus().len() == 2).await;
+    // Whoever found it before goes on getting answers; only a new process sees that it is not there.
+    machine.scenario.gpus[1].present = false;
+    machine.scenario.gpus[1].remembered = true;
+    machine.write();
+    news.state(&machine.uuid(1), gone).await;
+    seen(&supervisor, |found| found.gpus().len() == 1).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_gpu_that_is_lost_is_gone_though_it_is_listed() {
     let mut machine = TestMachine::new(two());
     let (supervisor, mut news) = machine.supervise();

@@ -28,6 +28,7 @@ impl FakeGpu {
             name: figures.name.to_owned(),
             uuid: format!("GPU-00000000-0000-4000-8000-{number:012x}"),
             present: true,
+            remembered: false,
             memory: figures.memory_mib * MIB,
             memory_reserved: figures.reserved_mib * MIB,
             memory_used: 0,

@@ -34,6 +34,8 @@ pub struct FakeGpu {
     pub uuid: String,
     /// Whether it is on the bus.
     pub present: bool,
+    /// Whether programs that found it before go on getting answers though it is not there any more.
+    pub remembered: bool,
     /// Memory in bytes.
     pub memory: u64,
     /// What the driver keeps of it, in bytes.

@@ -90,9 +90,26 @@ fn begin_for(name: &str, handle: Handle) -> Result<(Scenario, usize), Code> {
         .ok_or(c::nvmlReturn_enum_NVML_ERROR_INVALID_ARGUMENT)?;
     let scenario = begin(name, Some(&gpu.uuid))?;
     match scenario.gpus.get(at) {
-        Some(gpu) if gpu.present => Ok((scenario, at)),
+        Some(gpu) if is_there(gpu, handle.gpu) => Ok((scenario, at)),
         Some(_) | None => Err(c::nvmlReturn_enum_NVML_ERROR_GPU_IS_LOST),
     }
+}
+
+/// The places of the GPUs that this program found.
+static FOUND: Mutex<Vec<u32>> = Mutex::new(Vec::new());
+
+/// Remembers that this program found the GPU at that place.
+pub(crate) fn remember(place: u32) {
+    let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
+    if !found.contains(&place) {
+        found.push(place);
+    }
+}
+
+/// Whether this program gets answers about a GPU.
+pub(crate) fn is_there(gpu: &FakeGpu, place: u32) -> bool {
+    let found = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
+    gpu.present || (gpu.remembered && found.contains(&place))
 }
 
 /// What every call begins with; what goes wrong goes wrong here.

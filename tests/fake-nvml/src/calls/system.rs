@@ -2,7 +2,9 @@
 
 use super::{put, put_text};
 use crate::scenario::Scenario;
-use crate::world::{Answer, Code, Handle, begin, call, code, scenario, with_state};
+use crate::world::{
+    Answer, Code, Handle, begin, call, code, is_there, remember, scenario, with_state,
+};
 use nvml_wrapper_sys::bindings as c;
 use std::ffi::{CStr, c_char, c_int, c_uint};
 
@@ -118,12 +120,16 @@ fn place_of(
     // SAFETY: not null, and by the library's contract a text that ends with a zero.
     let wanted = unsafe { CStr::from_ptr(wanted) }.to_str().ok()?;
     let scenario = scenario().ok()?;
-    present(&scenario).find(|at| {
-        usize::try_from(*at)
-            .ok()
-            .and_then(|at| name(&scenario, at))
-            .is_some_and(|name| name.eq_ignore_ascii_case(wanted))
-    })
+    (0..)
+        .zip(&scenario.gpus)
+        .filter(|(place, gpu)| is_there(gpu, *place))
+        .map(|(place, _)| place)
+        .find(|place| {
+            usize::try_from(*place)
+                .ok()
+                .and_then(|at| name(&scenario, at))
+                .is_some_and(|name| name.eq_ignore_ascii_case(wanted))
+        })
 }
 
 fn found(name: &str, place: Option<u32>, to: *mut c::nvmlDevice_t) -> Code {
@@ -134,6 +140,7 @@ fn found(name: &str, place: Option<u32>, to: *mut c::nvmlDevice_t) -> Code {
             .ok()
             .and_then(|at| known.gpus.get(at));
         begin(name, gpu.map(|gpu| gpu.uuid.as_str()))?;
+        remember(place);
         put(to, Handle::of_gpu(place).pointer())
     };
     code(answer())
