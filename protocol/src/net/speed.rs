@@ -11,8 +11,10 @@
 //! second, in which a connection finds its speed, is left out when there is more.
 
 use std::io;
+use std::pin::pin;
 use std::time::{Duration, Instant};
 
+use futures::future::{Either, select};
 use futures::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::timeout;
 
@@ -176,10 +178,20 @@ async fn send<S: AsyncRead + AsyncWrite + Unpin>(
     progress: impl Fn(u16),
 ) -> Result<Speed, SpeedError> {
     stream.write_all(&[FROM_OPENER]).await?;
-    fill(stream, limits, progress).await?;
-    let (mut bytes, mut micros) = ([0; 8], [0; 8]);
-    stream.read_exact(&mut bytes).await?;
-    stream.read_exact(&mut micros).await?;
+    let (mut reader, mut writer) = stream.split();
+    let answer = pin!(async {
+        let (mut bytes, mut micros) = ([0; 8], [0; 8]);
+        reader.read_exact(&mut bytes).await?;
+        reader.read_exact(&mut micros).await?;
+        io::Result::Ok((bytes, micros))
+    });
+    let filling = pin!(fill(&mut writer, limits, progress));
+    // A peer that has counted enough answers and reads no more: then the rest is never written. How writing ended
+    // matters to nobody when there is an answer, and without a connection there is none.
+    let (bytes, micros) = match select(answer, filling).await {
+        Either::Left((answer, _)) => answer?,
+        Either::Right((_, answer)) => answer.await?,
+    };
     let speed = Speed {
         bytes: u64::from_le_bytes(bytes),
         elapsed: Duration::from_micros(u64::from_le_bytes(micros)),
