@@ -1,7 +1,7 @@
 //! Counts the GPUs, gives each a task of its own, and passes on what they say and are told.
 
-use super::process::{CallError, Launch, Process};
-use super::supervisor::{Found, unexpected};
+use super::process::{CallError, Launch, Process, wrong_answer};
+use super::supervisor::Found;
 use super::unit::{ORDERS, Order, Unit, UnitSeen};
 use super::{DEADLINE, Timing, known};
 use host_nvml::facts::Identity;
@@ -247,10 +247,10 @@ impl Overseer {
 async fn count(launch: Launch) -> Look {
     let count = async {
         let mut process = Process::start(&launch)?;
-        match process.call(Ask::Count, DEADLINE).await? {
-            Answer::Count(count) => Ok(count),
-            other => Err(unexpected(&other)),
-        }
+        let Answer::Count(count) = process.call(Ask::Count, DEADLINE).await? else {
+            return Err(wrong_answer());
+        };
+        Ok(count)
     };
     Look::Count(count.await)
 }
@@ -259,10 +259,10 @@ async fn identify(launch: Launch, index: u32) -> Look {
     let identity = async {
         let mut process = Process::start(&launch)?;
         let which = Which::Index(index);
-        match process.call(Ask::Open(which), DEADLINE).await? {
-            Answer::Opened(identity) => Ok(identity),
-            other => Err(unexpected(&other)),
-        }
+        let Answer::Opened(identity) = process.call(Ask::Open(which), DEADLINE).await? else {
+            return Err(wrong_answer());
+        };
+        Ok(identity)
     };
     Look::Identity(identity.await)
 }

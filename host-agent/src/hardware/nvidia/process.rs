@@ -181,3 +181,8 @@ async fn read_one(pipe: &mut (impl AsyncRead + Unpin)) -> Result<Frame, WireErro
     pipe.read_exact(&mut body).await?;
     message(&body)
 }
+
+/// What came was the answer to something else.
+pub(super) fn wrong_answer() -> CallError {
+    CallError::Ended("it answered another question".to_owned())
+}

@@ -2,7 +2,7 @@
 //! waits for another.
 
 use super::overseer::Overseer;
-use super::process::{CallError, Launch};
+use super::process::{CallError, Launch, wrong_answer};
 use super::unit::{ORDERS, Order, UnitSeen};
 use super::{Nvidia, Timing};
 use host_nvml::facts::Description;
@@ -84,10 +84,10 @@ impl Supervisor {
     /// # Errors
     /// When the library refuses, or the GPU does not answer.
     pub async fn mig_mode(&self, gpu: &Text<64>) -> Result<MigMode, CallError> {
-        match self.ask(gpu, Ask::MigMode).await? {
-            Answer::MigMode(mode) => Ok(mode),
-            other => Err(unexpected(&other)),
-        }
+        let Answer::MigMode(mode) = self.ask(gpu, Ask::MigMode).await? else {
+            return Err(wrong_answer());
+        };
+        Ok(mode)
     }
 
     /// Divides it, or makes it whole; what is not current then waits for a reset.
@@ -95,10 +95,10 @@ impl Supervisor {
     /// # Errors
     /// When it is in use, when it takes a reset, or the GPU does not answer.
     pub async fn set_mig_mode(&self, gpu: &Text<64>, divided: bool) -> Result<MigMode, CallError> {
-        match self.ask(gpu, Ask::SetMigMode { divided }).await? {
-            Answer::MigMode(mode) => Ok(mode),
-            other => Err(unexpected(&other)),
-        }
+        let Answer::MigMode(mode) = self.ask(gpu, Ask::SetMigMode { divided }).await? else {
+            return Err(wrong_answer());
+        };
+        Ok(mode)
     }
 
     /// What it can be cut into, also while it is whole.
@@ -106,10 +106,10 @@ impl Supervisor {
     /// # Errors
     /// When it cannot be divided, or the GPU does not answer.
     pub async fn profiles(&self, gpu: &Text<64>) -> Result<Vec<Profile>, CallError> {
-        match self.ask(gpu, Ask::Profiles).await? {
-            Answer::Profiles(profiles) => Ok(profiles),
-            other => Err(unexpected(&other)),
-        }
+        let Answer::Profiles(profiles) = self.ask(gpu, Ask::Profiles).await? else {
+            return Err(wrong_answer());
+        };
+        Ok(profiles)
     }
 
     /// What it is cut into.
@@ -117,10 +117,10 @@ impl Supervisor {
     /// # Errors
     /// When it cannot be divided, or the GPU does not answer.
     pub async fn instances(&self, gpu: &Text<64>) -> Result<Vec<Instance>, CallError> {
-        match self.ask(gpu, Ask::Instances).await? {
-            Answer::Instances(instances) => Ok(instances),
-            other => Err(unexpected(&other)),
-        }
+        let Answer::Instances(instances) = self.ask(gpu, Ask::Instances).await? else {
+            return Err(wrong_answer());
+        };
+        Ok(instances)
     }
 
     /// Cuts a slice of `profile` that begins at memory slice `start`.
@@ -133,13 +133,13 @@ impl Supervisor {
         profile: u32,
         start: u32,
     ) -> Result<Instance, CallError> {
-        match self
+        let Answer::Instance(instance) = self
             .ask(gpu, Ask::CreateInstance { profile, start })
             .await?
-        {
-            Answer::Instance(instance) => Ok(*instance),
-            other => Err(unexpected(&other)),
-        }
+        else {
+            return Err(wrong_answer());
+        };
+        Ok(*instance)
     }
 
     /// Gives a slice back.
@@ -151,10 +151,10 @@ impl Supervisor {
         gpu: &Text<64>,
         gpu_instance: u32,
     ) -> Result<(), CallError> {
-        match self.ask(gpu, Ask::DestroyInstance { gpu_instance }).await? {
-            Answer::Done => Ok(()),
-            other => Err(unexpected(&other)),
-        }
+        let Answer::Done = self.ask(gpu, Ask::DestroyInstance { gpu_instance }).await? else {
+            return Err(wrong_answer());
+        };
+        Ok(())
     }
 
     /// Who uses it, and what else a reset or a change of its mode depends on.
@@ -162,10 +162,10 @@ impl Supervisor {
     /// # Errors
     /// When the GPU does not answer.
     pub async fn reset_facts(&self, gpu: &Text<64>) -> Result<ResetFacts, CallError> {
-        match self.ask(gpu, Ask::ResetFacts).await? {
-            Answer::ResetFacts(facts) => Ok(*facts),
-            other => Err(unexpected(&other)),
-        }
+        let Answer::ResetFacts(facts) = self.ask(gpu, Ask::ResetFacts).await? else {
+            return Err(wrong_answer());
+        };
+        Ok(*facts)
     }
 
     /// Resets it with `program`, which is [`super::reset::PROGRAM`] but for tests. The caller has seen that
@@ -190,10 +190,6 @@ impl Supervisor {
             .try_send((gpu.clone(), order))
             .map_err(|_| CallError::NotAsked("too much waits for the GPUs".to_owned()))
     }
-}
-
-pub(super) fn unexpected(answer: &Answer) -> CallError {
-    CallError::Ended(format!("it answered another question: {answer:?}"))
 }
 
 fn not_known(gpu: &Text<64>) -> CallError {

@@ -10,7 +10,7 @@
 //!
 //! It never waits for another GPU, and no other waits for it.
 
-use super::process::{CallError, Launch, Process};
+use super::process::{CallError, Launch, Process, wrong_answer};
 use super::{DEADLINE, MIG_DEADLINE, Timing, reset};
 use crate::clock;
 use host_nvml::event::GpuEvent;
@@ -332,8 +332,4 @@ async fn hear(process: &mut Option<Process>) -> Option<Frame> {
         Some(process) => process.hear().await,
         None => std::future::pending().await,
     }
-}
-
-fn wrong_answer() -> CallError {
-    CallError::Ended("it answered another question".to_owned())
 }
