@@ -3,7 +3,7 @@
 use crate::config;
 use crate::program::DEFAULT_FOLDER;
 use crate::wishes::Wishes;
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use protocol::operator::{Completions, LogFormat};
 use std::path::PathBuf;
 
@@ -41,6 +41,8 @@ pub enum Command {
     Init(Init),
     /// Check the machine, the engine, the brokers and the clock; nothing needs to be listed for it
     Doctor,
+    /// Measure processors, memory, disk, network and GPUs; offers carry what was found
+    Bench(Bench),
     /// Offer the machine at a price, or change the price
     List(Box<Wishes>),
     /// Offer nothing any more; leases that run go on
@@ -56,11 +58,17 @@ pub enum Command {
     Earnings,
     /// The offers, exactly as they are signed
     ShowOffer,
+    /// How the GPUs are cut into slices
+    #[command(subcommand)]
+    Mig(Mig),
     /// Print a completion script
     Completions(Completions),
     /// Ask the NVIDIA library for the agent, which starts it
     #[command(hide = true)]
     GpuHelper(GpuHelper),
+    /// Measure one GPU for `bench`, which starts it
+    #[command(hide = true)]
+    BenchGpu(BenchGpu),
 }
 
 /// What the process that asks the NVIDIA library loads.
@@ -88,6 +96,57 @@ pub struct Unlist {
     /// Go though prepaid leases run here: their brokers may refund them, and take from this host's bond
     #[arg(long)]
     pub yes: bool,
+}
+
+/// What is measured.
+#[derive(Debug, Args)]
+pub struct Bench {
+    /// Only these parts
+    #[arg(value_enum, value_name = "PART")]
+    pub parts: Vec<BenchPart>,
+    /// Measure nothing: show what was found last
+    #[arg(long, conflicts_with_all = ["parts", "software"])]
+    pub show: bool,
+    /// Measure Vulkan on the CPU too, in the place of a GPU; it is shown and never offered
+    #[arg(long)]
+    pub software: bool,
+}
+
+/// A part of the machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum BenchPart {
+    /// One core, and all of them
+    Cpu,
+    /// Memory
+    Ram,
+    /// The disk that the container engine uses
+    Disk,
+    /// From and to the brokers
+    Network,
+    /// Every GPU
+    Gpu,
+}
+
+/// A GPU that a process of its own measures.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub struct BenchGpu {
+    /// The first GPU that NVIDIA's driver shows
+    #[arg(long)]
+    pub cuda: bool,
+    /// The Vulkan device at this address of the PCI bus
+    #[arg(long, value_name = "ADDRESS")]
+    pub pci: Option<String>,
+    /// A Vulkan device that is a program
+    #[arg(long)]
+    pub software: bool,
+}
+
+/// What can be asked about slices.
+#[derive(Debug, Clone, Copy, Subcommand)]
+pub enum Mig {
+    /// How the GPUs are cut today, and how the demand of the last day would have them cut
+    Plan,
 }
 
 /// How the agent runs.

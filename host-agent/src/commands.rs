@@ -1,6 +1,8 @@
 //! One file for each thing an owner can do. A command takes what was typed and a printer, and ends in an
 //! exit code; none of them ends the process.
 
+mod bench;
+mod bench_gpu;
 mod doctor;
 mod earnings;
 mod failures;
@@ -9,12 +11,13 @@ mod init;
 mod leases;
 mod list;
 mod measuring;
+mod mig;
 mod offers;
 mod owner;
 mod run;
 mod status;
 
-use crate::args::{Arguments, Command};
+use crate::args::{Arguments, Command, Mig};
 use crate::config::Config;
 use crate::program::PROGRAM;
 use protocol::operator::{self, Exit, Failure, Threads, threads};
@@ -52,6 +55,8 @@ fn dispatch(command: Command, place: &Place) -> Result<Exit, Failure> {
     match command {
         Command::Init(init) => init::init(place, &init),
         Command::Doctor => doctor::doctor(place),
+        Command::Bench(bench) => bench::bench(place, &bench),
+        Command::BenchGpu(asked) => bench_gpu::run(asked),
         Command::List(wishes) => list::list(place, *wishes),
         Command::Unlist(unlist) => list::unlist(place, &unlist),
         Command::Run(run) => run::run(place, &run),
@@ -60,6 +65,7 @@ fn dispatch(command: Command, place: &Place) -> Result<Exit, Failure> {
         Command::Leases => leases::leases(place),
         Command::Earnings => earnings::earnings(place),
         Command::ShowOffer => offers::show(place),
+        Command::Mig(Mig::Plan) => mig::plan(place),
         Command::Completions(completions) => {
             place.completions::<Arguments>(completions.shell);
             Ok(Exit::Done)

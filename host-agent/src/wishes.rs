@@ -4,8 +4,11 @@
 //! What is not said in either is as it was listed before. It knows no machine: [`resolve`] holds it against one.
 
 mod file;
+pub mod partition;
 mod read;
 pub mod resolve;
+
+pub(crate) use read::length;
 
 use clap::{Args, ValueEnum};
 use protocol::machine::ContainerNetwork;
@@ -50,6 +53,22 @@ pub struct Wishes {
     /// In which portions the GPUs of one model are sold [default: any]
     #[arg(long, value_enum)]
     pub chunks: Option<ChunksWord>,
+    /// Sell slices of the GPUs: off, dynamic (what is asked for), dynamic:1g.10gb,3g.40gb (of these), or a fixed layout
+    /// like 3g.40gb,4g.40gb; for each GPU by itself: '0=off; 1=dynamic' [default: off]
+    #[arg(long, visible_alias = "partition", value_name = "LAYOUT", value_parser = partition::layouts)]
+    pub partition_layout: Option<partition::LayoutWishes>,
+    /// Of the GPUs with a dynamic layout, leave so many whole [default: 0]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(0..=16))]
+    pub keep_whole: Option<u16>,
+    /// Whether GPUs that are cut are sold whole too: never, or idle (while no slice of them is leased) [default: never]
+    #[arg(long, value_enum)]
+    pub whole_beside: Option<WholeWord>,
+    /// Prices of slices for an hour, like 3g.40gb=0.60,1g.10gb=0.15; rule: by the part of the GPU [default: rule]
+    #[arg(long, value_name = "LIST|rule", allow_hyphen_values = true, value_parser = partition::prices)]
+    pub slice_price: Option<partition::SlicePrices>,
+    /// How much more than its part of the GPU a slice costs by the rule; none: no more [default: 15]
+    #[arg(long, value_name = "PERCENT|none", allow_hyphen_values = true, value_parser = read::limit(read::percent))]
+    pub slice_premium: Option<Limit<BasisPoints>>,
     /// Fewest GPUs of one lease [default: 1]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..=16))]
     pub min_gpus: Option<u16>,
@@ -108,6 +127,15 @@ pub enum ChunksWord {
     Whole,
 }
 
+/// Whether GPUs that are cut are sold whole too, as it is typed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum WholeWord {
+    /// In slices alone
+    Never,
+    /// Whole too, while no slice of them is leased
+    Idle,
+}
+
 /// The network of containers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Network {
@@ -147,6 +175,11 @@ impl Wishes {
             floor: self.floor.or(others.floor),
             max_discount: self.max_discount.or(others.max_discount),
             chunks: self.chunks.or(others.chunks),
+            partition_layout: self.partition_layout.or(others.partition_layout),
+            keep_whole: self.keep_whole.or(others.keep_whole),
+            whole_beside: self.whole_beside.or(others.whole_beside),
+            slice_price: self.slice_price.or(others.slice_price),
+            slice_premium: self.slice_premium.or(others.slice_premium),
             min_gpus: self.min_gpus.or(others.min_gpus),
             gpus: self.gpus.or(others.gpus),
             min_duration: self.min_duration.or(others.min_duration),

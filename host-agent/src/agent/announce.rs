@@ -14,7 +14,7 @@ use protocol::codec::CodecError;
 use protocol::ids::{BrokerId, LeaseId};
 use protocol::message::{Announcement, BrokerRequest};
 use protocol::net::LinkState;
-use protocol::offer::{Offer, ResourceName};
+use protocol::offer::{Offer, RESOURCES_MAX, ResourceName, parent};
 use protocol::signed::{ANYONE, Signed};
 use protocol::units::{Bytes, Millis};
 use std::collections::BTreeMap;
@@ -88,6 +88,7 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
     }
 
     fn announce(&mut self, to: BrokerId, offers: Vec<Signed<Offer>>) {
+        let withheld = self.withheld_from(to);
         let node = self.node.clone();
         let announced = self.config.announce.clone();
         self.tasks.spawn(async move {
@@ -103,6 +104,7 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
             let announcement = Announcement {
                 offers: List::first(offers),
                 addresses: List::first(addresses),
+                withheld,
             };
             let answer = ask(&node, to, &BrokerRequest::Announce(announcement)).await;
             Done::Sent(Box::new(Sent {
@@ -142,19 +144,32 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
         };
         let resources: &[ResourceName] = &listed.offer.share.resources;
         resources.iter().any(|resource| {
-            !self
-                .leases
-                .capacity()
-                .holder(resource)
-                .is_some_and(is_others)
+            let mut holders = self.leases.capacity().holders(resource);
+            !holders.any(is_others)
         })
+    }
+
+    /// What of this host a broker cannot sell now: what other brokers' leases have, and what is not fit.
+    fn withheld_from(&self, broker: BrokerId) -> List<ResourceName, RESOURCES_MAX> {
+        let is_others = |lease: LeaseId| {
+            self.leases
+                .record(lease)
+                .is_some_and(|record| record.broker != broker)
+        };
+        let held = self.leases.capacity().held();
+        let of_others = held.filter(|(_, lease)| is_others(*lease));
+        let of_others = of_others.map(|(name, _)| name.clone());
+        List::first(of_others.chain(self.slicing.withheld()))
     }
 
     /// The leases that have some of an offer's resources, each with how many of them.
     pub(super) fn holders_of(&self, listed: &Listed) -> BTreeMap<LeaseId, usize> {
         let mut holders = BTreeMap::new();
-        for resource in &listed.offer.share.resources {
-            if let Some(lease) = self.leases.capacity().holder(resource) {
+        let sold = &listed.offer.share.resources;
+        let is_of_it = |name: &str| sold.iter().any(|sold| sold.as_str() == name);
+        for (name, lease) in self.leases.capacity().held() {
+            // Slices of a GPU that is offered whole too have a part of it.
+            if is_of_it(name) || is_of_it(parent(name)) {
                 *holders.entry(lease).or_default() += 1;
             }
         }

@@ -1,12 +1,14 @@
 //! What the agent's loop owns, and the one way in which a decision becomes true: journal first, then memory,
 //! then the world. It holds no rule of its own.
 
+use super::benches::Benches;
 use super::disks::Disks;
 use super::entry::{Doors, Lookup, entrance};
 use super::events::Done;
 use super::jobs::Jobs;
 use super::mood::Mood;
 use super::sight::{Engine, Standing};
+use super::slicing::Slicing;
 use super::talk::Talks;
 use super::words;
 use super::{AgentError, LOGS_NAME};
@@ -17,6 +19,7 @@ use crate::core::lease::{LeaseRecord, State};
 use crate::core::leases::{Change, Decision, Leases};
 use crate::core::meter::Moment;
 use crate::core::offer::Listing;
+use crate::core::slices::known::Known;
 use crate::hardware::Hardware;
 use crate::journal::writer::JournalWriter;
 use crate::runtime::Runtime;
@@ -42,6 +45,7 @@ pub(super) struct Parts<R, H> {
     pub(super) journal: JournalWriter,
     pub(super) leases: Leases,
     pub(super) listing: Option<Listing>,
+    pub(super) slices: Known,
 }
 
 /// One broker of this host.
@@ -73,6 +77,8 @@ pub(super) struct Desk<R, H> {
     pub(super) standing: Standing,
     pub(super) engine: Engine,
     pub(super) disks: Disks,
+    pub(super) slicing: Slicing,
+    pub(super) benches: Benches,
 
     pub(super) brokers: BTreeMap<BrokerId, Broker>,
     pub(super) talks: Talks,
@@ -134,6 +140,8 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
             standing: Standing::default(),
             engine: Engine::new(now.monotonic),
             disks: Disks::default(),
+            slicing: Slicing::new(parts.slices),
+            benches: Benches::new(now.monotonic),
             identity: Arc::new(identity),
             runtime,
             hardware: Arc::new(hardware),

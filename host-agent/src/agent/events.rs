@@ -4,12 +4,16 @@
 
 use super::AgentError;
 use super::desk::Desk;
+use super::benches::Benched;
 use super::disks::Left;
 use super::jobs::Ended;
 use super::saying::Answer;
 use super::sight::Checked;
+use super::slicing::Cut;
 use crate::admin::serve::Asked;
+use crate::core::bench::Outcome;
 use crate::core::meter::Moment;
+use crate::core::slices::Divisibles;
 use crate::hardware::Hardware;
 use crate::runtime::{Container, ContainerEvent, EventWatch, Runtime};
 use protocol::ids::{BrokerId, LeaseId};
@@ -38,8 +42,16 @@ pub(super) enum Done {
     Disks { began: Millis, left: Left },
     /// Engine and machine.
     Checked(Box<Checked>),
+    /// What benchmarks gave, as their file says.
+    Results(Result<Vec<Outcome>, String>),
+    /// Benchmarks that were run again.
+    Benched(Benched),
     /// A broker's answer.
     Sent(Box<Sent>),
+    /// How GPUs are divided, as of a look that began at that turn; nothing when the driver did not say.
+    Divisibles(u64, Option<Divisibles>),
+    /// Something about slices was done, or refused.
+    Cut(Box<Cut>),
 }
 
 /// A message to a broker, and its answer.
@@ -155,6 +167,10 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
             Event::Done(Done::Checked(found)) => self.checked(*found),
             Event::Done(Done::Sent(sent)) => self.answered(*sent),
             Event::Done(Done::Disks { began, left }) => self.disks_seen(began, left),
+            Event::Done(Done::Divisibles(turn, found)) => self.slices_seen(turn, found),
+            Event::Done(Done::Cut(cut)) => self.cut_ended(*cut).await?,
+            Event::Done(Done::Results(read)) => self.results_read(read),
+            Event::Done(Done::Benched(ran)) => self.benched(&ran),
             Event::Broke(reason) => return Err(AgentError::Broke { reason }),
             Event::Step(progress) => self.stepped(progress),
             Event::Engine(event) => self.engine_said(event),
@@ -188,6 +204,8 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
         self.go_on().await?;
         self.look_if_due();
         self.look_at_disks_if_due();
+        self.look_at_benches();
+        self.align_slices().await?;
         self.align_jobs();
         self.talk_if_due().await?;
         self.announce_if_due();
@@ -200,6 +218,7 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
         self.draining = true;
         self.jobs.cancel_preparations();
         self.disks.give_up();
+        self.benches.stop();
         self.announce_soon();
         self.announce_if_due();
         let result = match tokio::time::timeout(deadline, self.drain()).await {
@@ -229,7 +248,15 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
                 Some(done) = self.tasks.join_next() => match done {
                     Ok(Done::Sight { number, begun, found }) => self.sighted(number, begun, found).await?,
                     Ok(Done::Sent(sent)) => self.answered(*sent),
-                    Ok(Done::Checked(_) | Done::Disks { .. }) | Err(_) => {}
+                    Ok(Done::Cut(cut)) => self.cut_ended(*cut).await?,
+                    Ok(
+                        Done::Checked(_)
+                        | Done::Disks { .. }
+                        | Done::Divisibles(..)
+                        | Done::Results(_)
+                        | Done::Benched(_),
+                    )
+                    | Err(_) => {}
                 },
                 else => return Ok(()),
             }

@@ -12,6 +12,7 @@ use crate::hardware::Hardware;
 use crate::runtime::Runtime;
 use protocol::ids::LeaseId;
 use protocol::lease::Progress;
+use protocol::offer::ResourceName;
 use protocol::units::Millis;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -124,13 +125,23 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
                 .paused
                 .get(&lease)
                 .is_some_and(|until| *until > now);
-            if !blind && !paused && !self.jobs.is_busy(lease) {
-                self.begin(lease, work);
+            if blind || paused || self.jobs.is_busy(lease) {
+                continue;
+            }
+            let devices = match work {
+                Work::Prepare => self.devices_of(lease),
+                Work::Notify | Work::Recall | Work::Stop { .. } | Work::Remove { .. } => {
+                    Some(Vec::new())
+                }
+            };
+            // Its slice is not there yet.
+            if let Some(devices) = devices {
+                self.begin(lease, work, devices);
             }
         }
     }
 
-    fn begin(&mut self, lease: LeaseId, work: Work) {
+    fn begin(&mut self, lease: LeaseId, work: Work, devices: Vec<ResourceName>) {
         let cancel = CancellationToken::new();
         let record = self.leases.record(lease).cloned();
         let exists = self.engine.containers().contains_key(&lease);
@@ -140,6 +151,7 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
             steps: self.jobs.steps.clone(),
             logs: record.is_some().then(|| self.logs_path(lease)),
             notices: NoticeFolder::of(&self.folder, lease),
+            devices,
             told: record.as_ref().and_then(|record| told(record, self.now())),
         };
         let doing = words::work(work);

@@ -12,7 +12,8 @@
 //! * `events`: the loop itself, one closed enum of what can happen.
 //! * `goals`: what brokers ask. `talk`, `saying`: what they are told. `words`: what the log calls it.
 //!   `announce`: the offers.
-//! * `jobs`: which work on containers is under way. `task`: the work itself. `notices`: the file that tells one that it has to go. `sight`: what the engine shows. `disks`: what leases may still write.
+//! * `jobs`: which work on containers is under way. `task`: the work itself. `notices`: the file that tells one that it has to go. `sight`: what the engine shows. `slicing`: how GPUs are divided. `disks`: what leases may still write.
+//!   `benches`: what the machine was measured to do, and when that is measured again.
 //! * `answers`: what the owner asks.
 
 mod desk;
@@ -25,10 +26,12 @@ mod saying;
 mod talk;
 mod words;
 
+mod benches;
 mod disks;
 mod jobs;
 mod notices;
 mod sight;
+mod slicing;
 mod task;
 
 mod answers;
@@ -37,6 +40,7 @@ mod signing;
 
 pub(crate) use answers::{Use, earnings as ask_earnings, lease_row, offer_row};
 pub(crate) use saying::exchange;
+pub(crate) use slicing::demands_of;
 
 use crate::admin::serve::OwnersDesk;
 use crate::clock::Clock;
@@ -179,6 +183,7 @@ impl Agent {
             journal,
             leases,
             listing: recovered.listing,
+            slices: recovered.slices,
         });
         let (beat, alive) = watch::channel(0);
         let task = tokio::spawn(desk.run(inbound, questions, stop.clone(), beat));

@@ -141,6 +141,7 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
 
     fn check_engine(&mut self, now: Millis) {
         self.engine.checking = true;
+        self.slicing.look_soon();
         self.disks.measure_begins();
         let period = millis(self.config.periods.measure);
         self.engine.next_check = now.plus(if self.engine.is_up() {
@@ -226,11 +227,13 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
         let brokers: Vec<BrokerId> = self.brokers.keys().copied().collect();
         let host: HostId = self.leases.host();
         let listed = match (&self.standing.machine, &self.listing) {
-            (Some(machine), Some(listing)) => offers(host, machine, listing, &brokers),
+            (Some(machine), Some(listing)) => {
+                offers(host, machine, self.slicing.divisibles(), listing, &brokers)
+            }
             (None, _) | (_, None) => Ok(Vec::new()),
         };
         match listed {
-            Ok(listed) => self.standing.offers = listed,
+            Ok(listed) => self.standing.offers = self.benches.offered(listed),
             Err(error) => tracing::error!(%error, "the machine cannot be offered"),
         }
     }

@@ -14,6 +14,7 @@ use crate::runtime::{
 use protocol::bounded::List;
 use protocol::ids::LeaseId;
 use protocol::lease::{Detail, Problem, ProblemKind, Progress, Stage};
+use protocol::offer::ResourceName;
 use protocol::units::{Seconds, Timestamp};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -31,6 +32,8 @@ pub(super) struct Task<R> {
     /// Where its logs are saved; nowhere for a container that no lease has.
     pub(super) logs: Option<PathBuf>,
     pub(super) notices: NoticeFolder,
+    /// The GPUs and slices that its container gets.
+    pub(super) devices: Vec<ResourceName>,
     /// What its notice says, if it has one.
     pub(super) told: Option<Told>,
 }
@@ -104,7 +107,7 @@ impl<R: Runtime> Task<R> {
         let image = self.pull(record).await?;
         self.step(Stage::Creating, PullProgress::default()).await;
         let notices = self.notices.path().to_owned();
-        let spec = spec(record, notices);
+        let spec = spec(record, &self.devices, notices);
         self.runtime.create(&spec, &image).await.map(drop)
     }
 
@@ -248,7 +251,7 @@ fn no_folder(error: &std::io::Error) -> Problem {
 }
 
 /// What a lease's container is made from.
-fn spec(record: &LeaseRecord, notices: PathBuf) -> ContainerSpec {
+fn spec(record: &LeaseRecord, devices: &[ResourceName], notices: PathBuf) -> ContainerSpec {
     let held = match &record.state {
         State::Preparing { held, .. } | State::Running { held, .. } => held.to_vec(),
         State::Stopped { .. } | State::Failed { .. } | State::Gone { .. } => Vec::new(),
@@ -259,7 +262,7 @@ fn spec(record: &LeaseRecord, notices: PathBuf) -> ContainerSpec {
         epoch: held.iter().map(|held| held.epoch).max().unwrap_or(0),
         run: record.state.run(),
         job: record.order.job.clone(),
-        gpus: List::first(record.share.gpus.iter().map(|gpu| gpu.uuid.clone())),
+        gpus: List::first(devices.iter().cloned()),
         cpu_millicores: record.share.cpu_millicores,
         ram: record.share.ram,
         shared_memory: record.share.shared_memory,

@@ -10,7 +10,7 @@ use crate::clock;
 use crate::config::Config;
 use crate::core::offer::Listing;
 use crate::journal::{self, Journal};
-use crate::wishes::{GpuChoice, Wishes, resolve};
+use crate::wishes::{GpuChoice, Wishes, partition, resolve};
 use protocol::ids::HostId;
 use protocol::machine::ContainerNetwork;
 use protocol::operator::{Exit, Failure, counted};
@@ -31,6 +31,7 @@ pub(super) fn list(place: &Place, typed: Wishes) -> Result<Exit, Failure> {
     let seen = block_on(place.look(&config, host, network))??;
     let ground = resolve::Ground {
         machine: &seen.machine,
+        divisibles: &seen.divisibles,
         disk_reserve: config.disk_reserve,
         data_root: &seen.facts.data_root,
         before: before.as_ref(),
@@ -187,7 +188,7 @@ fn write(
 ) -> Result<Vec<OfferRow>, Failure> {
     let (mut journal, _) =
         Journal::open(place.folder.path()).map_err(|error| place.journal_failed(&error))?;
-    let listed = place.offers_of(host, &seen.machine, &listing, config)?;
+    let listed = place.offers_of(host, seen, &listing, config)?;
     journal
         .set_listing(Some(&listing))
         .map_err(|error| place.journal_failed(&error))?;
@@ -209,6 +210,9 @@ fn warn(place: &Place, wishes: &Wishes, listing: &Listing, config: &Config, seen
              exists yet. Use --network none unless nothing there would mind.",
         ),
         ContainerNetwork::None => {}
+    }
+    for warning in partition::warnings(listing) {
+        place.printer.note(&format!("warning: {warning}."));
     }
     if listing.prices.compute == PricePerHour(0) {
         place.printer.note(&format!(

@@ -2,8 +2,11 @@
 
 use super::Place;
 use super::failures::engine_failed;
+use crate::bench::file::load;
 use crate::config::Config;
+use crate::core::bench::with_measures;
 use crate::core::offer::{Listed, Listing, offers};
+use crate::core::slices::Divisibles;
 use crate::hardware::this::ThisMachine;
 use crate::hardware::{Hardware, machine};
 use crate::journal;
@@ -18,6 +21,7 @@ use std::path::Path;
 pub(super) struct Seen {
     pub(super) facts: EngineFacts,
     pub(super) machine: Machine,
+    pub(super) divisibles: Divisibles,
 }
 
 impl Place {
@@ -44,7 +48,11 @@ impl Place {
             .disk(Path::new(&facts.data_root))
             .map_err(|error| self.hardware_failed(&error))?;
         let machine = machine(&measured, disk, &facts, network);
-        Ok(Seen { facts, machine })
+        Ok(Seen {
+            facts,
+            machine,
+            divisibles: here.divisibles().await,
+        })
     }
 
     /// The listing in the journal.
@@ -58,17 +66,20 @@ impl Place {
     pub(super) fn offers_of(
         &self,
         host: HostId,
-        machine: &Machine,
+        seen: &Seen,
         listing: &Listing,
         config: &Config,
     ) -> Result<Vec<Listed>, Failure> {
         let brokers: Vec<BrokerId> = config.brokers.iter().map(|known| known.broker).collect();
-        offers(host, machine, listing, &brokers).map_err(|error| {
-            Failure::new(
-                Exit::Failed,
-                format!("the machine cannot be offered: {error}"),
-            )
-        })
+        let listed =
+            offers(host, &seen.machine, &seen.divisibles, listing, &brokers).map_err(|error| {
+                Failure::new(
+                    Exit::Failed,
+                    format!("the machine cannot be offered: {error}"),
+                )
+            })?;
+        let measured = load(self.folder.path()).map_err(|error| self.results_failed(&error))?;
+        Ok(with_measures(listed, &measured))
     }
 
     /// The machine is not listed.

@@ -33,7 +33,7 @@ fn without_agent(place: &Place) -> Result<Vec<OfferRow>, Failure> {
     let (config, identity) = (place.config()?, place.identity()?);
     let host = HostId::from(identity.public());
     let seen = block_on(place.look(&config, host, listing.network))??;
-    let listed = place.offers_of(host, &seen.machine, &listing, &config)?;
+    let listed = place.offers_of(host, &seen, &listing, &config)?;
     Ok(listed
         .iter()
         .map(|listed| {

@@ -235,7 +235,7 @@ mod tests {
             outcome(Quantity::CpuAll, 1, ""),
             outcome(Quantity::Ram, 1, ""),
         ];
-        let at = |millis| Timestamp(1_000_000 + millis);
+        let at = |millis: u64| Timestamp(1_000_000 + millis);
         assert!(due(&all, week, at(604_799_999)).is_empty());
         assert_eq!(
             due(&all, week, at(604_800_000)),

@@ -1,10 +1,11 @@
 //! Who holds which resource, and under which epoch. An epoch is used once: two grants of one resource
 //! under one epoch would prove to anybody that this host sold it twice.
 
+use mig::name::excludes;
 use protocol::bounded::List;
 use protocol::ids::LeaseId;
 use protocol::machine::GPUS_MAX;
-use protocol::offer::{ResourceName, WHOLE_MACHINE};
+use protocol::offer::ResourceName;
 use protocol::units::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -33,17 +34,25 @@ pub struct Capacity {
 }
 
 impl Capacity {
-    /// The lease that keeps `resource` from being taken. The machine as a whole and any part of it
-    /// exclude each other.
+    /// The leases that keep `resource` from being taken. The machine as a whole and any part of it exclude each
+    /// other, and so do a GPU and its slices, and slices that overlap.
+    pub fn holders<'a>(&'a self, resource: &'a str) -> impl Iterator<Item = LeaseId> + 'a {
+        let clashing = self
+            .holders
+            .iter()
+            .filter(move |(held, _)| excludes(held, resource));
+        clashing.map(|(_, lease)| *lease)
+    }
+
+    /// One of them.
     #[must_use]
     pub fn holder(&self, resource: &ResourceName) -> Option<LeaseId> {
-        let clashes = |held: &ResourceName| {
-            held == resource || held.as_str() == WHOLE_MACHINE || resource.as_str() == WHOLE_MACHINE
-        };
-        self.holders
-            .iter()
-            .find(|(held, _)| clashes(held))
-            .map(|(_, lease)| *lease)
+        self.holders(resource).next()
+    }
+
+    /// What is held, and by whom, by name.
+    pub fn held(&self) -> impl Iterator<Item = (&ResourceName, LeaseId)> {
+        self.holders.iter().map(|(name, lease)| (name, *lease))
     }
 
     /// The other leases that keep `lease` from taking `resources`.
@@ -54,7 +63,7 @@ impl Capacity {
     ) -> BTreeSet<LeaseId> {
         resources
             .iter()
-            .filter_map(|name| self.holder(name))
+            .flat_map(|name| self.holders(name))
             .filter(|holder| *holder != lease)
             .collect()
     }
@@ -143,10 +152,31 @@ mod tests {
         assert!(take(&names(&["GPU-c"])).is_ok());
     }
 
+    // Threat 6: a whole GPU and its slices are never held together.
+    #[test]
+    fn a_gpu_and_its_slices_exclude_each_other() {
+        for (held, wanted, free) in [
+            ("GPU-a", "GPU-a/1g.10gb@6+1", false),
+            ("GPU-a/1g.10gb@6+1", "GPU-a", false),
+            ("GPU-a/1g.10gb@6+1", "GPU-a/3g.40gb@4+4", false),
+            ("GPU-a/1g.10gb@6+1", "GPU-a/4g.40gb@0+4", true),
+            ("GPU-a/1g.10gb@6+1", "GPU-b", true),
+            ("machine", "GPU-a/1g.10gb@6+1", false),
+        ] {
+            let mut capacity = Capacity::default();
+            let first = capacity
+                .take(lease(1), &names(&[held]), Timestamp(1))
+                .unwrap();
+            capacity.set_holdings(lease(1), &first);
+            let taken = capacity.take(lease(2), &names(&[wanted]), Timestamp(2));
+            assert_eq!(taken.is_ok(), free, "{wanted} beside {held}");
+        }
+    }
+
     #[test]
     fn the_whole_machine_excludes_its_parts_and_the_other_way_round() {
         let mut capacity = Capacity::default();
-        let machine = names(&[WHOLE_MACHINE]);
+        let machine = names(&["machine"]);
         let held = capacity
             .take(lease(1), &names(&["GPU-a"]), Timestamp(1))
             .unwrap();

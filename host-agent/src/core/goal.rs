@@ -233,7 +233,7 @@ impl Deciding<'_> {
         }
         let checked = award::check_award(self.leases.host(), record.broker, goal);
         match checked {
-            Ok(Award { part, kind, .. }) if part.resources == record.share.resources => {
+            Ok(Award { part, kind, .. }) if part.resources[..] == record.share.resources[..] => {
                 let known = LeaseRecord {
                     award: goal.award.clone(),
                     kind,
@@ -360,7 +360,11 @@ impl Deciding<'_> {
             Err(Lacking::ForGood) => return Err(RefusalReason::Taken),
         };
         let free = standing.disk_free.0.saturating_sub(self.promised.0);
-        if order.disk.0 > free || !self.room.has_disk(lease, order.disk, offer) {
+        if order.disk.0 > free
+            || !self
+                .room
+                .has_disk(lease, order.disk, offer, standing.offers)
+        {
             return Err(RefusalReason::DiskFull);
         }
         self.take(lease, &share, order.disk, &held);

@@ -13,7 +13,7 @@
 //! * [`report`]: what is said to the broker about each lease.
 //! * [`notice`]: when a container that has to go was told, and when it is stopped.
 //! * [`meter`], [`traffic`]: how long a container ran, and what crossed its network interfaces.
-//! * [`offer`]: what is sold, at what price.
+//! * [`offer`]: what is sold, at what price. [`slices`]: which GPUs are sold in slices, and what is done for it.
 
 pub mod lease;
 
@@ -27,9 +27,12 @@ pub mod reconcile;
 pub mod report;
 pub mod work;
 
+pub mod bench;
 pub mod meter;
 pub mod offer;
 pub mod traffic;
+
+pub mod slices;
 
 mod room;
 mod sold;

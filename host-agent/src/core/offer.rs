@@ -1,6 +1,10 @@
 //! What this machine is sold as: one offer for each model of its GPUs, or one of the whole machine where
-//! there is no GPU; sold in portions. Nothing here signs or sends.
+//! there is no GPU, sold in portions; and one for each kind of slice of the GPUs that are cut. Nothing here signs or
+//! sends.
 
+use super::slices::Divisibles;
+use super::slices::policy::SlicePolicy;
+use super::slices::sold::sales;
 use protocol::bounded::List;
 use protocol::codec::CodecError;
 use protocol::ids::{BrokerId, Digest, HostId};
@@ -35,6 +39,8 @@ pub struct Listing {
     pub ram: Bytes,
     /// When it was first listed.
     pub listed_at: Timestamp,
+    /// Which of the GPUs are sold in slices.
+    pub slices: SlicePolicy,
 }
 
 /// An offer and what orders bind themselves to.
@@ -56,13 +62,14 @@ pub fn resources_of(machine: &Machine) -> List<ResourceName, GPUS_MAX> {
 }
 
 /// The offers of a listing on this machine, whether they are free now or not. A GPU that was listed and
-/// is not there any more is not offered.
+/// is not there any more is not offered. `divisibles` are its GPUs that can be cut, as they are cut now.
 ///
 /// # Errors
 /// When an offer is too large to encode, which no machine within the bounds of its type is.
 pub fn offers(
     host: HostId,
     machine: &Machine,
+    divisibles: &Divisibles,
     listing: &Listing,
     brokers: &[BrokerId],
 ) -> Result<Vec<Listed>, CodecError> {
@@ -70,39 +77,62 @@ pub fn offers(
         network: listing.network,
         ..machine.clone()
     };
-    let mut listed = Vec::new();
-    for (resources, gpus) in groups(listing, machine) {
-        let share = share(listing, &resources, gpus);
-        let all = u16::try_from(share.gpus.len()).unwrap_or(u16::MAX);
-        let offer = Offer {
-            id: offer_id(host, &resources),
-            sequence: 0,
-            listed_at: listing.listed_at,
-            machine: measured.clone(),
-            chunks: listing.chunks,
-            gpus_min: listing.gpus_min.min(all),
-            partition: None,
-            measures: List::default(),
-            prices: listing.prices,
-            sales: listing.sales,
-            limits: Limits {
-                disk_max: part_of(listing.limits.disk_max, resources.len(), listing),
-                ..listing.limits
-            },
-            share,
-            brokers: List::<BrokerId, BROKERS_MAX>::first(brokers.iter().copied()),
-        };
-        listed.push(Listed {
-            terms: offer.terms_digest()?,
-            offer,
+    let offer = |share: Share| Offer {
+        id: offer_id(host, &share.resources),
+        sequence: 0,
+        listed_at: listing.listed_at,
+        machine: measured.clone(),
+        chunks: listing.chunks,
+        gpus_min: listing.gpus_min,
+        partition: None,
+        measures: List::default(),
+        prices: listing.prices,
+        sales: listing.sales,
+        limits: listing.limits,
+        share,
+        brokers: List::<BrokerId, BROKERS_MAX>::first(brokers.iter().copied()),
+    };
+    let wholes = groups(listing, machine, divisibles)
+        .into_iter()
+        .map(|(resources, gpus)| {
+            let share = share(listing, &resources, gpus);
+            let all = u16::try_from(share.gpus.len()).unwrap_or(u16::MAX);
+            Offer {
+                gpus_min: listing.gpus_min.min(all),
+                limits: Limits {
+                    disk_max: part_of(listing.limits.disk_max, resources.len(), listing),
+                    ..listing.limits
+                },
+                ..offer(share)
+            }
         });
-    }
-    Ok(listed)
+    let slices = sales(listing, &machine.gpus, divisibles).into_iter();
+    let slices = slices.map(|sale| Offer {
+        partition: Some(sale.partition),
+        chunks: Chunks::Any,
+        gpus_min: 1,
+        prices: sale.prices,
+        sales: sale.sales,
+        limits: Limits {
+            disk_max: sale.disk_max,
+            ..listing.limits
+        },
+        ..offer(sale.share)
+    });
+    let listed = |offer: Offer| {
+        let terms = offer.terms_digest()?;
+        Ok(Listed { offer, terms })
+    };
+    wholes.chain(slices).map(listed).collect()
 }
 
 /// What is sold together, each in the order of its names: the GPUs of one model and size, or the machine
 /// without any.
-fn groups(listing: &Listing, machine: &Machine) -> Vec<(Vec<ResourceName>, Vec<Gpu>)> {
+fn groups(
+    listing: &Listing,
+    machine: &Machine,
+    divisibles: &Divisibles,
+) -> Vec<(Vec<ResourceName>, Vec<Gpu>)> {
     let is_listed = |name: &ResourceName| listing.resources.contains(name);
     if machine.gpus.is_empty() {
         let whole = ResourceName::cut(WHOLE_MACHINE);
@@ -113,7 +143,10 @@ fn groups(listing: &Listing, machine: &Machine) -> Vec<(Vec<ResourceName>, Vec<G
         };
     }
     let mut models: BTreeMap<_, BTreeMap<ResourceName, Gpu>> = BTreeMap::new();
-    for gpu in machine.gpus.iter().filter(|gpu| is_listed(&gpu.uuid)) {
+    let is_whole = |name: &ResourceName| {
+        is_listed(name) && listing.slices.is_whole(name, divisibles.get(name))
+    };
+    for gpu in machine.gpus.iter().filter(|gpu| is_whole(&gpu.uuid)) {
         models
             .entry((gpu.model.clone(), gpu.vram))
             .or_default()
@@ -160,7 +193,7 @@ mod tests {
     #[test]
     fn a_machine_without_gpus_is_one_offer() {
         let machine = machine(&[]);
-        let listed = offers(HOST, &machine, &listing(&machine), &[]).unwrap();
+        let listed = offers(HOST, &machine, &Divisibles::new(), &listing(&machine), &[]).unwrap();
         assert_eq!(listed.len(), 1);
         let share = &listed[0].offer.share;
         assert_eq!(share.resources[0].as_str(), "machine");
@@ -172,7 +205,7 @@ mod tests {
     #[test]
     fn the_gpus_of_one_model_are_one_offer_in_the_order_of_their_names() {
         let machine = machine(&[gpu("GPU-b"), gpu("GPU-a")]);
-        let listed = offers(HOST, &machine, &listing(&machine), &[]).unwrap();
+        let listed = offers(HOST, &machine, &Divisibles::new(), &listing(&machine), &[]).unwrap();
         assert_eq!(listed.len(), 1);
         let share = &listed[0].offer.share;
         assert_eq!(
@@ -201,7 +234,7 @@ mod tests {
             gpus_min: 2,
             ..listing(&machine)
         };
-        let listed = offers(HOST, &machine, &sold, &[]).unwrap();
+        let listed = offers(HOST, &machine, &Divisibles::new(), &sold, &[]).unwrap();
         let names = |listed: &Listed| {
             let names = listed.offer.share.resources.iter();
             names
@@ -234,8 +267,15 @@ mod tests {
     fn a_gpu_that_fell_off_is_not_offered_and_the_others_have_what_they_had() {
         let both = machine(&[gpu("GPU-a"), gpu("GPU-b")]);
         let sold = listing(&both);
-        let before = offers(HOST, &both, &sold, &[]).unwrap();
-        let after = offers(HOST, &machine(&[gpu("GPU-b")]), &sold, &[]).unwrap();
+        let before = offers(HOST, &both, &Divisibles::new(), &sold, &[]).unwrap();
+        let after = offers(
+            HOST,
+            &machine(&[gpu("GPU-b")]),
+            &Divisibles::new(),
+            &sold,
+            &[],
+        )
+        .unwrap();
         assert_eq!(after.len(), 1);
         let (was, is) = (&before[0].offer, &after[0].offer);
         assert_eq!(
@@ -253,7 +293,7 @@ mod tests {
             resources: List::first(["GPU-b"].map(ResourceName::cut)),
             ..listing(&both)
         };
-        let listed = offers(HOST, &both, &sold, &[]).unwrap();
+        let listed = offers(HOST, &both, &Divisibles::new(), &sold, &[]).unwrap();
         assert_eq!(listed.len(), 1);
         assert_eq!(listed[0].offer.share.gpus.len(), 1);
         assert_eq!(listed[0].offer.share.cpu_millicores, 8_000);
@@ -263,19 +303,19 @@ mod tests {
     fn free_disk_does_not_change_the_terms_and_the_price_does() {
         let now = machine(&[]);
         let sold = listing(&now);
-        let before = offers(HOST, &now, &sold, &[]).unwrap();
+        let before = offers(HOST, &now, &Divisibles::new(), &sold, &[]).unwrap();
         let fuller = Machine {
             disk_free: Bytes(1),
             ..now.clone()
         };
         assert_eq!(
-            offers(HOST, &fuller, &sold, &[]).unwrap()[0].terms,
+            offers(HOST, &fuller, &Divisibles::new(), &sold, &[]).unwrap()[0].terms,
             before[0].terms
         );
         let mut dearer = sold;
         dearer.prices.compute.0 += 1;
         assert_ne!(
-            offers(HOST, &now, &dearer, &[]).unwrap()[0].terms,
+            offers(HOST, &now, &Divisibles::new(), &dearer, &[]).unwrap()[0].terms,
             before[0].terms
         );
     }

@@ -1,10 +1,13 @@
 //! What of an offer's CPU, RAM and disk the leases on it have: all together never more than it sells. GPUs
 //! are [`super::capacity`]'s.
+//!
+//! The whole GPUs of an offer share its CPU and RAM. A slice has its own part and no more, which is a part of that
+//! share where its GPU is offered whole too.
 
 use crate::core::lease::{LeaseRecord, State};
 use crate::core::offer::Listed;
 use protocol::ids::LeaseId;
-use protocol::offer::{Offer, ResourceName, Share};
+use protocol::offer::{Offer, ResourceName, Share, parent};
 use protocol::units::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -78,20 +81,14 @@ impl Room {
     /// Whether `lease` can have the CPU and RAM of `share` beside the others, out of the offers that its
     /// resources are in.
     pub(super) fn can_run(&self, lease: LeaseId, share: &Share, offers: &[Listed]) -> bool {
-        let mut offers = offers
-            .iter()
-            .map(|listed| &listed.offer)
-            .filter(|offer| meets(&offer.share.resources, &share.resources));
-        offers.all(|offer| self.with(lease, share, Bytes(0), offer).fits(&offer.share))
+        pools(share, offers)
+            .all(|offer| self.with(lease, share, Bytes(0), offer).fits(&offer.share))
     }
 
     /// The leases that hold something of the offers that `share` is in.
     pub(super) fn beside(&self, share: &Share, offers: &[Listed]) -> BTreeSet<LeaseId> {
         let is_near = |used: &Used| {
-            offers.iter().any(|listed| {
-                let sold = &listed.offer.share.resources;
-                meets(sold, &share.resources) && meets(sold, &used.share.resources)
-            })
+            pools(share, offers).any(|pool| meets(&pool.share.resources, &used.share.resources))
         };
         let near = self
             .0
@@ -100,9 +97,28 @@ impl Room {
         near.map(|(lease, _)| *lease).collect()
     }
 
-    /// Whether `lease` can have `disk` of `offer` beside the others.
-    pub(super) fn has_disk(&self, lease: LeaseId, disk: Bytes, offer: &Offer) -> bool {
-        self.with(lease, &offer.share, disk, offer).disk <= offer.limits.disk_max.0
+    /// Whether `lease` can have `disk` of `offer` beside the others. Each slice has its own part, as often as slices
+    /// of it are there at once.
+    pub(super) fn has_disk(
+        &self,
+        lease: LeaseId,
+        disk: Bytes,
+        offer: &Offer,
+        offers: &[Listed],
+    ) -> bool {
+        let most = offer.limits.disk_max.0;
+        let of_slices = offer.partition.as_ref().is_none_or(|partition| {
+            let (one, whole) = partition.memory_slices;
+            let gpus = u64::try_from(offer.share.gpus.len()).unwrap_or(u64::MAX);
+            let all = gpus.saturating_mul(u64::from(whole / one.max(1)).max(1));
+            let used = self.with(lease, &offer.share, disk, offer).disk;
+            used <= most.saturating_mul(all)
+        });
+        let has = |pool: &Offer| {
+            let used = self.with(lease, &offer.share, disk, pool).disk;
+            used <= pool.limits.disk_max.0
+        };
+        disk.0 <= most && of_slices && pools(&offer.share, offers).all(has)
     }
 
     /// What the leases on `offer` would have with this one.
@@ -122,6 +138,16 @@ impl Room {
     }
 }
 
+/// The offers of whole GPUs, or of the machine, that a share is a part of.
+fn pools<'a>(share: &'a Share, offers: &'a [Listed]) -> impl Iterator<Item = &'a Offer> {
+    let offers = offers.iter().map(|listed| &listed.offer);
+    offers.filter(|offer| {
+        offer.partition.is_none() && meets(&offer.share.resources, &share.resources)
+    })
+}
+
+/// Whether both have something of one GPU.
 fn meets(some: &[ResourceName], others: &[ResourceName]) -> bool {
-    some.iter().any(|name| others.contains(name))
+    let mut names = some.iter().map(|name| parent(name));
+    names.any(|gpu| others.iter().any(|other| parent(other) == gpu))
 }

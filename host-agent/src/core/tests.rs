@@ -11,6 +11,8 @@ use crate::core::award::Standing;
 use crate::core::leases::Leases;
 use crate::core::meter::Moment;
 use crate::core::offer::{Listed, Listing, offers, resources_of};
+use crate::core::slices::Divisibles;
+use crate::core::slices::policy::SlicePolicy;
 use ed25519_dalek::SigningKey;
 use protocol::bounded::{List, Text};
 use protocol::ids::{BootId, BrokerId, HostId, LeaseId, MessageId, OrderId, PublicKey, RenterId};
@@ -99,6 +101,7 @@ pub(crate) fn listing(machine: &Machine) -> Listing {
         cpu_millicores: 8_000,
         ram: Bytes(16 << 30),
         listed_at: Timestamp(START),
+        slices: SlicePolicy::default(),
     }
 }
 
@@ -134,7 +137,7 @@ impl World {
             host,
             brokers: [key(1), key(2)],
             renter: key(3),
-            offers: offers(host, &machine, &listing(&machine), &[]).unwrap(),
+            offers: offers(host, &machine, &Divisibles::new(), &listing(&machine), &[]).unwrap(),
             disk_left: BTreeMap::new(),
         }
     }

@@ -17,6 +17,8 @@ pub mod pci;
 pub mod processor;
 pub mod system;
 
+use crate::core::slices::Divisibles;
+use crate::core::slices::acts::Act;
 use crate::runtime::EngineFacts;
 use amd::AmdGpu;
 use disk::Disk;
@@ -40,6 +42,30 @@ pub trait Hardware: Send + Sync + 'static {
     /// # Errors
     /// When the system does not say.
     fn disk(&self, path: &Path) -> Result<Disk, HardwareError>;
+
+    /// The GPUs that can be divided, as they are now; none where nobody can tell.
+    fn divisibles(&self) -> impl Future<Output = Divisibles> + Send {
+        async { Divisibles::new() }
+    }
+
+    /// Does one thing about slices; of one that was made, says which device it is.
+    fn cut(&self, act: &Act) -> impl Future<Output = Result<Option<Text<64>>, CutProblem>> + Send {
+        let problem = CutProblem {
+            is_in_use: false,
+            detail: format!("nothing here divides {}", act.gpu()),
+        };
+        async { Err(problem) }
+    }
+}
+
+/// Why the driver did not do what it was told about slices.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{detail}")]
+pub struct CutProblem {
+    /// Somebody uses it: it may be done later.
+    pub is_in_use: bool,
+    /// What the driver said.
+    pub detail: String,
 }
 
 /// Why something could not be measured.
@@ -124,5 +150,6 @@ pub fn machine(
         runtime: Text::cut(&engine.runtime),
         network,
         gpus: List::first(measured.gpus().cloned()),
+        ..Machine::unknown()
     }
 }

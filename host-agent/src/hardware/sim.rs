@@ -1,12 +1,19 @@
 //! A machine that is made up: the twin of [`super::this`] for tests.
 
+mod driver;
+
 use super::disk::Disk;
 use super::nvidia::Nvidia;
 use super::processor::Processor;
 use super::system::System;
-use super::{Hardware, HardwareError, Measured};
+use super::{CutProblem, Hardware, HardwareError, Measured};
+use crate::core::slices::Divisibles;
+use crate::core::slices::acts::Act;
+use protocol::bounded::Text;
 use protocol::units::Bytes;
 use std::path::Path;
+
+pub use driver::SimDriver;
 
 /// A machine that measures what it was told.
 #[derive(Debug, Clone)]
@@ -15,6 +22,8 @@ pub struct SimHardware {
     pub measured: Measured,
     /// Its disk.
     pub disk: Disk,
+    /// Its driver, as far as it divides GPUs: one, however often the machine is cloned.
+    pub driver: SimDriver,
 }
 
 impl SimHardware {
@@ -44,6 +53,7 @@ impl SimHardware {
                 total: Bytes::from_gb(1000),
                 free: Bytes::from_gb(800),
             },
+            driver: SimDriver::default(),
         }
     }
 }
@@ -55,5 +65,13 @@ impl Hardware for SimHardware {
 
     fn disk(&self, _path: &Path) -> Result<Disk, HardwareError> {
         Ok(self.disk)
+    }
+
+    async fn divisibles(&self) -> Divisibles {
+        self.driver.divisibles()
+    }
+
+    async fn cut(&self, act: &Act) -> Result<Option<Text<64>>, CutProblem> {
+        self.driver.cut(act)
     }
 }

@@ -1,20 +1,22 @@
-//! What the agent must not forget: epochs, lease records, the listing. One SQLite file, one writer, and
+//! What the agent must not forget: epochs, lease records, the listing, the slices that it made. One SQLite file, one writer, and
 //! one agent on a folder. It decides nothing; [`crate::core`] says what is written.
 
 pub mod lock;
 pub mod writer;
 
 mod schema;
+mod slices;
 
 use crate::core::capacity::Held;
 use crate::core::lease::LeaseRecord;
 use crate::core::leases::Change;
 use crate::core::offer::Listing;
+use crate::core::slices::known::Known;
 use lock::{FolderLock, LockError};
 use protocol::bounded::BoundError;
 use protocol::codec::{self, CodecError};
 use protocol::ids::LeaseId;
-use protocol::offer::ResourceName;
+use protocol::offer::{ResourceName, parent};
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 use std::fs::{self, OpenOptions, Permissions};
 use std::io;
@@ -75,6 +77,8 @@ pub struct Recovered {
     pub records: Vec<LeaseRecord>,
     /// The listing, if the machine is listed.
     pub listing: Option<Listing>,
+    /// The slices that this host made.
+    pub slices: Known,
 }
 
 /// An open journal; no other agent has its folder while this is there.
@@ -240,9 +244,14 @@ fn free(transaction: &Transaction<'_>, change: &Change) -> rusqlite::Result<()> 
         Change::Lease(record) => record.lease,
         Change::Forgotten(lease) => *lease,
     };
-    transaction
-        .prepare_cached("DELETE FROM held WHERE lease = ?1")?
-        .execute([lease.as_bytes().as_slice()])?;
+    for table in [
+        "DELETE FROM held WHERE lease = ?1",
+        "DELETE FROM held_unit WHERE lease = ?1",
+    ] {
+        transaction
+            .prepare_cached(table)?
+            .execute([lease.as_bytes().as_slice()])?;
+    }
     Ok(())
 }
 
@@ -282,6 +291,11 @@ fn put_row(
         transaction
             .prepare_cached("INSERT INTO held (resource, lease) VALUES (?1, ?2)")?
             .execute(params![resource.as_str(), lease])?;
+        for unit in slices::units(resource) {
+            transaction
+                .prepare_cached("INSERT INTO held_unit (gpu, unit, lease) VALUES (?1, ?2, ?3)")?
+                .execute(params![parent(resource), unit, lease])?;
+        }
         transaction
             .prepare_cached(
                 "INSERT INTO epoch (resource, epoch) VALUES (?1, ?2)
@@ -320,6 +334,7 @@ fn read(connection: &Connection, path: &Path) -> Result<Recovered, JournalError>
         epochs: epochs.collect::<Result<_, JournalError>>()?,
         records: records.collect::<Result<_, _>>()?,
         listing,
+        slices: slices::read(connection, path)?,
     })
 }
 

@@ -6,7 +6,7 @@ use rusqlite::{Connection, TransactionBehavior};
 use std::path::Path;
 
 /// One step for each version; the file's `user_version` says how many were taken.
-const STEPS: [&str; 2] = [
+const STEPS: [&str; 3] = [
     "
     CREATE TABLE epoch (
         resource TEXT PRIMARY KEY,
@@ -38,6 +38,26 @@ const STEPS: [&str; 2] = [
     DELETE FROM held;
     DELETE FROM lease;
     DELETE FROM listing;
+",
+    // The third wire sells slices of GPUs, and what was signed before means nothing in it either.
+    "
+    DELETE FROM held;
+    DELETE FROM lease;
+    DELETE FROM listing;
+    -- The memory slices of GPUs that leases hold; of a whole GPU all that there may be. Its primary key is the rule
+    -- that a GPU and its slices have one holder each.
+    CREATE TABLE held_unit (
+        gpu TEXT NOT NULL,
+        unit INTEGER NOT NULL,
+        lease BLOB NOT NULL REFERENCES lease (lease),
+        PRIMARY KEY (gpu, unit)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX held_unit_by ON held_unit (lease);
+    -- The slices that this host made: begun before its driver is told, with the device when it is there.
+    CREATE TABLE slice (
+        resource TEXT PRIMARY KEY,
+        device TEXT
+    ) STRICT, WITHOUT ROWID;
 ",
 ];
 

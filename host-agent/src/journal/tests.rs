@@ -1,10 +1,15 @@
 //! The journal against crashes, second agents, older and newer files.
 
 use super::{Journal, JournalError, Recovered, peek};
+use crate::core::capacity::Held;
+use crate::core::lease::State;
 use crate::core::leases::{Change, Leases};
+use crate::core::slices::known::{Known, KnownChange, Made};
 use crate::core::tests::{World, at, goal, listing, machine};
 use crate::journal::lock::LockError;
+use protocol::bounded::List;
 use protocol::lease::Want;
+use protocol::offer::ResourceName;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
@@ -109,6 +114,70 @@ fn two_holders_of_one_resource_are_refused_whatever_was_decided() {
     assert_eq!(reopened(folder.path()).records.len(), 1);
 }
 
+// Threat 6, at the last place where it could go wrong.
+#[test]
+fn a_gpu_and_its_slices_have_one_holder_whatever_was_decided() {
+    let world = World::new();
+    let holding = |number: u8, resource: &str| {
+        let Change::Lease(mut record) = taken(&world, number, 0) else {
+            panic!("not a lease")
+        };
+        let resource = ResourceName::new(resource).unwrap();
+        record.state = State::Preparing {
+            run: 1,
+            held: List::first([Held { resource, epoch: 1 }]),
+            started_before: None,
+        };
+        Change::Lease(record)
+    };
+    for (first, second, both) in [
+        ("GPU-a/3g.40gb@4+4", "GPU-a", false),
+        ("GPU-a", "GPU-a/1g.10gb@6+1", false),
+        ("GPU-a/3g.40gb@4+4", "GPU-a/1g.10gb@6+1", false),
+        ("GPU-a/3g.40gb@4+4", "GPU-a/4g.40gb@0+4", true),
+        ("GPU-a/3g.40gb@4+4", "GPU-b/3g.40gb@4+4", true),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut journal, _) = Journal::open(folder.path()).unwrap();
+        journal.commit(&[holding(1, first)]).unwrap();
+        let second_taken = journal.commit(&[holding(2, second)]);
+        assert_eq!(second_taken.is_ok(), both, "{second} beside {first}");
+    }
+}
+
+#[test]
+fn slices_that_were_made_come_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut journal, _) = Journal::open(folder.path()).unwrap();
+    let name = |text: &str| ResourceName::new(text).unwrap();
+    let [one, two] = ["GPU-a/1g.10gb@6+1", "GPU-a/2g.20gb@4+2"].map(name);
+    let done = Made::Done {
+        device: ResourceName::cut("MIG-1"),
+    };
+    let changes = [
+        KnownChange::Set(one.clone(), Made::Begun),
+        KnownChange::Set(two.clone(), Made::Begun),
+        KnownChange::Set(two.clone(), done.clone()),
+    ];
+    journal.note_slices(&changes).unwrap();
+    drop(journal);
+    let recovered = reopened(folder.path()).slices;
+    assert_eq!(
+        recovered,
+        Known::from([(one.clone(), Made::Begun), (two.clone(), done)])
+    );
+    let (mut journal, _) = Journal::open(folder.path()).unwrap();
+    journal.note_slices(&[KnownChange::Gone(one)]).unwrap();
+    drop(journal);
+    assert_eq!(
+        reopened(folder.path())
+            .slices
+            .into_keys()
+            .collect::<Vec<_>>(),
+        [two]
+    );
+}
+
 #[test]
 fn a_second_agent_is_refused_and_told_who_has_the_folder() {
     let folder = tempfile::tempdir().unwrap();
@@ -144,7 +213,7 @@ fn a_newer_file_is_left_alone_and_no_file_is_no_journal() {
             error,
             JournalError::TooNew {
                 found: 99,
-                known: 2,
+                known: 3,
                 ..
             }
         ),
@@ -163,7 +232,7 @@ fn leases_of_the_first_wire_are_given_up_and_their_epochs_are_not() {
     // As the first version wrote it: in an encoding that this one does not read.
     let connection = &journal.connection;
     connection
-        .execute("UPDATE lease SET record = x'01'", [])
+        .execute_batch("DROP TABLE held_unit; DROP TABLE slice; UPDATE lease SET record = x'01'")
         .unwrap();
     connection.pragma_update(None, "user_version", 1).unwrap();
     drop(journal);

@@ -4,6 +4,7 @@
 use super::{Journal, JournalError};
 use crate::core::leases::Change;
 use crate::core::offer::Listing;
+use crate::core::slices::known::KnownChange;
 use std::thread::{self, JoinHandle};
 use tokio::sync::{mpsc, oneshot};
 
@@ -13,6 +14,7 @@ const JOBS_WAITING_MAX: usize = 16;
 enum Job {
     Commit(Vec<Change>),
     List(Option<Box<Listing>>),
+    Slices(Vec<KnownChange>),
 }
 
 type Reply = oneshot::Sender<Result<(), JournalError>>;
@@ -56,6 +58,14 @@ impl JournalWriter {
         self.ask(Job::List(listing.map(Box::new))).await
     }
 
+    /// See [`Journal::note_slices`].
+    ///
+    /// # Errors
+    /// When SQLite fails, or the thread is gone.
+    pub async fn note_slices(&self, changes: &[KnownChange]) -> Result<(), JournalError> {
+        self.ask(Job::Slices(changes.to_vec())).await
+    }
+
     /// Closes the journal after what was asked before, and lets go of its folder.
     pub async fn close(self) {
         drop(self.jobs);
@@ -81,6 +91,7 @@ fn serve(mut journal: Journal, mut jobs: mpsc::Receiver<(Job, Reply)>) {
         let result = match job {
             Job::Commit(changes) => journal.commit(&changes),
             Job::List(listing) => journal.set_listing(listing.as_deref()),
+            Job::Slices(changes) => journal.note_slices(&changes),
         };
         // An asker that went away is an agent that is being dropped; the commit stands.
         let _ = reply.send(result);

@@ -1,8 +1,9 @@
 //! From what an owner says, what was listed before, and the machine, to what is listed now; or why that makes no
 //! sense.
 
-use super::{GpuChoice, Limit, Wishes};
+use super::{GpuChoice, Limit, Wishes, partition};
 use crate::core::offer::{Listing, resources_of};
+use crate::core::slices::Divisibles;
 use protocol::bounded::List;
 use protocol::machine::{ContainerNetwork, GPUS_MAX, Machine};
 use protocol::offer::{Chunks, ResourceName, WHOLE_MACHINE};
@@ -23,6 +24,8 @@ const UNTIL_MAX: Seconds = Seconds(10 * 366 * 86_400);
 pub struct Ground<'a> {
     /// The machine as measured.
     pub machine: &'a Machine,
+    /// Its GPUs that can be divided.
+    pub divisibles: &'a Divisibles,
     /// Disk that is never given to leases.
     pub disk_reserve: Bytes,
     /// Where the disk is, for people.
@@ -68,6 +71,7 @@ pub fn listing(wishes: &Wishes, ground: Ground<'_>) -> Result<Listing, String> {
         cpu_millicores,
         ram,
         listed_at: before.map_or(ground.now, |listed| listed.listed_at),
+        slices: partition::policy(wishes, ground, &resources)?,
         resources,
     };
     check(wishes, &listing, ground.now)?;
@@ -142,7 +146,7 @@ fn resources(wishes: &Wishes, ground: Ground<'_>) -> Result<List<ResourceName, G
         Some(GpuChoice::Some(names)) => {
             let mut chosen = Vec::new();
             for name in names {
-                let found = gpu(name, machine)?;
+                let found = gpu("--gpus", name, machine)?;
                 if chosen.contains(&found) {
                     return Err(format!("--gpus names {found} twice"));
                 }
@@ -154,12 +158,12 @@ fn resources(wishes: &Wishes, ground: Ground<'_>) -> Result<List<ResourceName, G
 }
 
 /// A GPU by its number, as `nvidia-smi` counts, or by the beginning of its UUID.
-fn gpu(name: &str, machine: &Machine) -> Result<ResourceName, String> {
+pub(super) fn gpu(flag: &str, name: &str, machine: &Machine) -> Result<ResourceName, String> {
     let gpus = &machine.gpus;
     if let Ok(number) = name.parse::<usize>() {
         return gpus.get(number).map(|gpu| gpu.uuid.clone()).ok_or_else(|| {
             format!(
-                "--gpus {name}: this machine has {} GPUs, counted from 0",
+                "{flag} {name}: this machine has {} GPUs, counted from 0",
                 gpus.len()
             )
         });
@@ -167,8 +171,8 @@ fn gpu(name: &str, machine: &Machine) -> Result<ResourceName, String> {
     let mut found = gpus.iter().filter(|gpu| gpu.uuid.starts_with(name));
     match (found.next(), found.next()) {
         (Some(gpu), None) => Ok(gpu.uuid.clone()),
-        (None, _) => Err(format!("--gpus {name}: no GPU of this machine begins so")),
-        (Some(_), Some(_)) => Err(format!("--gpus {name}: more than one GPU begins so")),
+        (None, _) => Err(format!("{flag} {name}: no GPU of this machine begins so")),
+        (Some(_), Some(_)) => Err(format!("{flag} {name}: more than one GPU begins so")),
     }
 }
 

@@ -14,7 +14,7 @@ use protocol::lease::{
 };
 use protocol::message::{self, BrokerReply, BrokerRequest, HostReply, HostRequest, Rejection};
 use protocol::net::{Identity, Multiaddr, Node, NodeConfig, NodeEvent, parse_address};
-use protocol::offer::{Offer, Part};
+use protocol::offer::{Offer, Part, ResourceName};
 use protocol::order::{Order, Target};
 use protocol::signed::{Envelope, Signed, Statement};
 use protocol::terms::{ContractKind, Deal};
@@ -55,6 +55,7 @@ pub(crate) struct Heard {
     pub(crate) refusals: Vec<(LeaseId, RefusalReason)>,
     pub(crate) reports: Vec<Report>,
     pub(crate) offers: Vec<Vec<Offer>>,
+    pub(crate) withheld: Vec<Vec<ResourceName>>,
     pub(crate) progress: Vec<Progress>,
 }
 
@@ -268,6 +269,7 @@ fn hear(heard: &mut Heard, bytes: &[u8]) -> BrokerReply {
                 .iter()
                 .map(|offer| offer.verify().unwrap().into_body());
             heard.offers.push(offers.collect());
+            heard.withheld.push(announcement.withheld.to_vec());
         }
         BrokerRequest::Grant(grant) => heard.grants.push(grant.verify().unwrap().into_body()),
         BrokerRequest::Refuse(refusal) => {

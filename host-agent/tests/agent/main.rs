@@ -6,7 +6,9 @@
 mod broker;
 mod world;
 
+mod benches;
 mod leaving;
 mod lives;
 mod owner;
 mod restarts;
+mod slices;

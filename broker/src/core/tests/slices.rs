@@ -33,13 +33,25 @@ fn slices(gpus: u16, profile: &'static str, only: Option<(u16, u8)>) -> Ask {
 
 /// A host of so many H100 that are offered whole (0) and in all profiles (1 to 6, as in [`PROFILES`]).
 fn world(gpus: u16) -> World {
+    let mut world = empty();
+    world.asks = asks(gpus);
+    world.announce();
+    world
+}
+
+fn asks(gpus: u16) -> Vec<(u8, ResourceName, Ask)> {
+    let whole = Ask::gpus(gpus, 800_000, Some(10_000));
+    let kinds = PROFILES.map(|profile| slices(gpus, profile, None));
+    let all = [whole].into_iter().chain(kinds);
+    all.map(|ask| (0, ResourceName::cut("GPU-h"), ask))
+        .collect()
+}
+
+/// Rich renters, and no host.
+fn empty() -> World {
     let mut world = World::with_a_fee_of_ten_percent();
     for renter in 0..9 {
         world.deposit(renter, 1_000_000_000);
-    }
-    world.offer_resource(0, "GPU-h", Ask::gpus(gpus, 800_000, Some(10_000)));
-    for profile in PROFILES {
-        world.offer_resource(0, "GPU-h", slices(gpus, profile, None));
     }
     world
 }
@@ -143,7 +155,7 @@ fn whole_gpus_are_let_first_where_no_slices_are_sold() {
 /// Example E1 of the market rules: GPU0 {1g@0 (5), 2g@4 (9)}, GPU1 {1g@1 (3), 1g@4 (4, pinned)}, GPU2 {3g@0 pinned,
 /// 1g@5, 1g@6 (2 each)}, in units of 100 000.
 fn e1() -> (World, Vec<LeaseId>) {
-    let mut world = world(3);
+    let mut world = empty();
     let standing: [(&str, (u16, u8), Option<u64>); 7] = [
         ("1g.10gb", (0, 0), Some(5)),
         ("2g.20gb", (0, 4), Some(9)),
@@ -160,6 +172,8 @@ fn e1() -> (World, Vec<LeaseId>) {
         let deal = value.map_or(Deal::OnDemand, |value| world.interruptible(value * 100_000));
         leases.push(place(&mut world, 1, offered, deal).unwrap());
     }
+    world.asks = asks(3);
+    world.announce();
     (world, leases)
 }
 

@@ -358,9 +358,9 @@ fn a_container_that_was_stopped_for_its_disk_says_so() {
         finished_at,
     };
     see(&mut leases, &Containers::from([(wanted.lease, full)]), 10);
-    let State::Stopped { reason, .. } = record(&leases, wanted.lease).state else {
+    let State::Stopped { ref reason, .. } = record(&leases, wanted.lease).state else {
         panic!("it is not stopped")
     };
-    assert_eq!(reason, StopReason::DiskFull);
+    assert_eq!(*reason, StopReason::DiskFull);
     assert_eq!(record(&leases, wanted.lease).running(), Millis(7_000));
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 
 use protocol::ids::{HostId, LeaseId};
+use protocol::offer::ResourceName;
 use protocol::tunnel::WindowSize;
 use protocol::units::{Bytes, Timestamp};
 use tokio::sync::broadcast;
@@ -41,6 +42,7 @@ pub(super) struct State {
     pub(super) programs: BTreeMap<String, super::exec::Program>,
     containers: BTreeMap<LeaseId, (HostId, Container, Vec<LogRecord>)>,
     disks: BTreeMap<LeaseId, Bytes>,
+    devices: BTreeMap<LeaseId, Vec<ResourceName>>,
     is_down: bool,
 }
 
@@ -51,6 +53,14 @@ impl Default for Engine {
             state: Mutex::default(),
             notices,
         }
+    }
+}
+
+impl super::SimRuntime {
+    /// The GPUs and slices that the container of `lease` was made with.
+    #[must_use]
+    pub fn devices(&self, lease: LeaseId) -> Vec<ResourceName> {
+        self.engine.devices(lease)
     }
 }
 
@@ -106,12 +116,17 @@ impl Engine {
         };
         self.with(|state| {
             state.disks.insert(spec.lease, spec.disk);
+            state.devices.insert(spec.lease, spec.gpus.to_vec());
             state
                 .containers
                 .entry(spec.lease)
                 .or_insert((host, container, Vec::new()));
         });
         id
+    }
+
+    fn devices(&self, lease: LeaseId) -> Vec<ResourceName> {
+        self.with(|state| state.devices.get(&lease).cloned().unwrap_or_default())
     }
 
     /// The disk that its container was made with.

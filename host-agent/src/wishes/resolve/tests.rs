@@ -24,6 +24,7 @@ fn resolve(wishes: &Wishes, before: Option<&Listing>) -> Result<Listing, String>
         wishes,
         Ground {
             machine: &machine,
+            divisibles: &std::collections::BTreeMap::new(),
             disk_reserve: Bytes::from_gb(10),
             data_root: "/var/lib/docker",
             before,

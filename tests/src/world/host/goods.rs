@@ -1,6 +1,7 @@
 //! A host's machine, and what it sells of it.
 
 use super::super::clock;
+use host_agent::core::slices::policy::SlicePolicy;
 use host_agent::core::offer::Listing;
 use protocol::bounded::{List, Text};
 use protocol::machine::{ContainerNetwork, Gpu, Machine, Vendor};
@@ -74,5 +75,6 @@ pub(super) fn listing(machine: &Machine, random: &mut StdRng) -> Listing {
         cpu_millicores: 64_000,
         ram: Bytes::from_gb(240),
         listed_at: clock(0),
+        slices: SlicePolicy::default(),
     }
 }

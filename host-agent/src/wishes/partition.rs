@@ -1,0 +1,329 @@
+//! How what an owner says of slices becomes a policy: `off`, `dynamic`, `dynamic:1g.10gb,3g.40gb`, or the slices of a
+//! fixed layout, for all GPUs or for each by itself.
+
+use super::resolve::{Ground, gpu};
+use super::{Limit, Wishes};
+use crate::core::offer::Listing;
+use crate::core::slices::policy::{PREMIUM, PartitionLayout, SLICES_MAX, SlicePolicy};
+use mig::chip::PROFILES_MAX;
+use mig::name::is_profile_name;
+use protocol::bounded::List;
+use protocol::offer::{ProfileName, ResourceName};
+use protocol::units::PricePerHour;
+use std::collections::BTreeMap;
+
+/// How GPUs are cut, as it was said: the last that is about a GPU counts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LayoutWishes(Vec<(Option<String>, Option<PartitionLayout>)>);
+
+/// Prices of slices, as they were said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SlicePrices(List<(ProfileName, PricePerHour), PROFILES_MAX>);
+
+/// `dynamic`, `3g.40gb,1g.10gb`, `0=off; 1=dynamic`.
+pub(super) fn layouts(text: &str) -> Result<LayoutWishes, String> {
+    let said = text.split(';').map(|part| {
+        let (gpu, layout) = match part.split_once('=') {
+            Some((gpu, layout)) => (Some(gpu.trim().to_owned()), layout),
+            None => (None, part),
+        };
+        let gpu = gpu.filter(|gpu| gpu != "*");
+        Ok((gpu, layout_of(layout.trim())?))
+    });
+    said.collect::<Result<_, String>>().map(LayoutWishes)
+}
+
+fn layout_of(text: &str) -> Result<Option<PartitionLayout>, String> {
+    match text {
+        "off" => Ok(None),
+        "dynamic" => Ok(Some(PartitionLayout::Dynamic(List::default()))),
+        _ => match text.strip_prefix("dynamic:") {
+            Some(names) => List::new(profiles(names)?)
+                .map(|names| Some(PartitionLayout::Dynamic(names)))
+                .map_err(|_| format!("more than {PROFILES_MAX} kinds of slices")),
+            None => List::new(profiles(text)?)
+                .map(|names| Some(PartitionLayout::Fixed(names)))
+                .map_err(|_| format!("more than {SLICES_MAX} slices do not fit on any GPU")),
+        },
+    }
+}
+
+fn profiles(text: &str) -> Result<Vec<ProfileName>, String> {
+    text.split(',').map(|name| profile(name.trim())).collect()
+}
+
+fn profile(name: &str) -> Result<ProfileName, String> {
+    let wrong = || {
+        format!(
+            "'{name}' is not a kind of slice like 3g.40gb; layouts are off, dynamic, or such names"
+        )
+    };
+    let name = name.strip_prefix("mig-").unwrap_or(name);
+    if !is_profile_name(name) {
+        return Err(wrong());
+    }
+    ProfileName::new(name).map_err(|_| wrong())
+}
+
+/// `3g.40gb=0.60,1g.10gb=0.15`; `rule` for none.
+pub(super) fn prices(text: &str) -> Result<SlicePrices, String> {
+    if text == "rule" {
+        return Ok(SlicePrices(List::default()));
+    }
+    let mut prices = BTreeMap::new();
+    for part in text.split(',') {
+        let (name, price) = part
+            .split_once('=')
+            .ok_or_else(|| format!("'{part}' is not like 3g.40gb=0.60"))?;
+        let name = profile(name.trim())?;
+        let price = super::read::amount::<PricePerHour>(price.trim())?;
+        if prices.insert(name.clone(), price).is_some() {
+            return Err(format!("{name} has two prices"));
+        }
+    }
+    List::new(prices.into_iter().collect())
+        .map(SlicePrices)
+        .map_err(|_| format!("more than {PROFILES_MAX} prices"))
+}
+
+/// The policy that is listed from now on.
+///
+/// # Errors
+/// What makes no sense, with the flag that says it.
+pub(super) fn policy(
+    wishes: &Wishes,
+    ground: Ground<'_>,
+    resources: &[ResourceName],
+) -> Result<SlicePolicy, String> {
+    let before = ground.before.map(|listed| &listed.slices);
+    let layouts = match &wishes.partition_layout {
+        Some(said) => said_layouts(said, ground, resources)?,
+        None => before.map(|it| it.layouts.to_vec()).unwrap_or_default(),
+    };
+    // A GPU that is not sold any more is not cut either.
+    let is_sold = |(gpu, _): &(ResourceName, PartitionLayout)| resources.contains(gpu);
+    let layouts: Vec<_> = layouts.into_iter().filter(is_sold).collect();
+    let policy = SlicePolicy {
+        keep_whole: wishes
+            .keep_whole
+            .or(before.map(|it| it.keep_whole))
+            .unwrap_or(0),
+        also_whole: wishes
+            .whole_beside
+            .map(|word| word == super::WholeWord::Idle)
+            .or(before.map(|it| it.also_whole))
+            .unwrap_or(false),
+        prices: match &wishes.slice_price {
+            Some(SlicePrices(said)) => said.clone(),
+            None => before.map(|it| it.prices.clone()).unwrap_or_default(),
+        },
+        premium: match wishes.slice_premium {
+            Some(Limit::At(premium)) => premium,
+            Some(Limit::None) => protocol::units::BasisPoints(0),
+            None => before.map_or(PREMIUM, |it| it.premium),
+        },
+        layouts: List::first(layouts),
+    };
+    check(wishes, ground, &policy)?;
+    Ok(policy)
+}
+
+fn said_layouts(
+    LayoutWishes(said): &LayoutWishes,
+    ground: Ground<'_>,
+    resources: &[ResourceName],
+) -> Result<Vec<(ResourceName, PartitionLayout)>, String> {
+    let mut layouts = BTreeMap::new();
+    for (name, layout) in said {
+        let gpus: Vec<ResourceName> = match name {
+            Some(name) => {
+                let found = gpu("--partition-layout", name, ground.machine)?;
+                if !resources.contains(&found) {
+                    return Err(format!("--partition-layout: {found} is not sold"));
+                }
+                vec![found]
+            }
+            None => resources.to_vec(),
+        };
+        for gpu in gpus {
+            match layout {
+                Some(layout) => layouts.insert(gpu, layout.clone()),
+                None => layouts.remove(&gpu),
+            };
+        }
+    }
+    Ok(layouts.into_iter().collect())
+}
+
+/// What the driver cannot do, and what is said of nothing.
+fn check(wishes: &Wishes, ground: Ground<'_>, policy: &SlicePolicy) -> Result<(), String> {
+    for (gpu, layout) in policy.layouts.iter() {
+        let divisible = ground.divisibles.get(gpu).ok_or_else(|| {
+            format!(
+                "--partition-layout: {gpu} cannot be divided, or its driver does not say into what"
+            )
+        })?;
+        let problem = |problem: String| format!("--partition-layout: {problem}");
+        layout.places(&divisible.chip).map_err(problem)?;
+    }
+    let is_dynamic = |layout: &PartitionLayout| matches!(layout, PartitionLayout::Dynamic(_));
+    let dynamic = policy
+        .layouts
+        .iter()
+        .filter(|(_, it)| is_dynamic(it))
+        .count();
+    if let Some(kept) = wishes
+        .keep_whole
+        .filter(|kept| usize::from(*kept) > dynamic)
+    {
+        return Err(format!(
+            "--keep-whole {kept}: {dynamic} GPUs have a dynamic layout"
+        ));
+    }
+    let chips = || {
+        let cut = policy.layouts.iter();
+        cut.filter_map(|(gpu, _)| ground.divisibles.get(gpu))
+    };
+    for (name, _) in policy.prices.iter() {
+        if wishes.slice_price.is_some() && !chips().any(|gpu| gpu.chip.find(name).is_some()) {
+            return Err(format!(
+                "--slice-price {name}: no GPU that is cut has such a slice"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// What an owner who cuts GPUs should know.
+#[must_use]
+pub fn warnings(listing: &Listing) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if listing.slices.layouts.is_empty() {
+        return warnings;
+    }
+    if listing.slices.also_whole {
+        warnings.push(
+            "GPUs that are cut are sold whole too while no slice of them is leased: some reset when they change, \
+             which no other program on them survives"
+                .to_owned(),
+        );
+    }
+    warnings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::slices::{Divisible, Divisibles, Mode};
+    use crate::core::tests::{gpu as plain_gpu, machine};
+    use mig::board::{Cut, find_board};
+    use protocol::machine::Machine;
+    use protocol::units::{BasisPoints, Bytes, Timestamp};
+
+    fn host() -> (Machine, Divisibles) {
+        let machine = machine(&[plain_gpu("GPU-a"), plain_gpu("GPU-b"), plain_gpu("GPU-c")]);
+        let board = find_board("NVIDIA H100 80GB HBM3", 80 << 30).unwrap();
+        let Cut::Known(chip) = &board.cut else {
+            panic!("an H100 is known")
+        };
+        let divisible = |gpu: &str| Divisible {
+            gpu: ResourceName::cut(gpu),
+            mode: Mode::Whole,
+            chip: chip.clone(),
+            standing: Vec::new(),
+            in_use: false,
+        };
+        let all = ["GPU-a", "GPU-b"].map(|gpu| (ResourceName::cut(gpu), divisible(gpu)));
+        (machine, all.into_iter().collect())
+    }
+
+    /// What is listed after these flags.
+    fn resolved(wishes: Wishes) -> Result<SlicePolicy, String> {
+        let (machine, divisibles) = host();
+        let ground = Ground {
+            machine: &machine,
+            divisibles: &divisibles,
+            disk_reserve: Bytes(0),
+            data_root: "/",
+            before: None,
+            now: Timestamp(0),
+        };
+        let resources: Vec<ResourceName> =
+            machine.gpus.iter().map(|gpu| gpu.uuid.clone()).collect();
+        policy(&wishes, ground, &resources)
+    }
+
+    fn layout(text: &str) -> Wishes {
+        Wishes {
+            partition_layout: Some(layouts(text).unwrap()),
+            ..Wishes::default()
+        }
+    }
+
+    fn cut(policy: &SlicePolicy) -> Vec<(&str, &PartitionLayout)> {
+        let layouts = policy.layouts.iter();
+        layouts
+            .map(|(gpu, layout)| (gpu.as_str(), layout))
+            .collect()
+    }
+
+    #[test]
+    fn layouts_are_said_for_all_gpus_or_for_each() {
+        let fixed =
+            PartitionLayout::Fixed(List::first(["3g.40gb", "4g.40gb"].map(ProfileName::cut)));
+        let dynamic = PartitionLayout::Dynamic(List::default());
+        let some = PartitionLayout::Dynamic(List::first([ProfileName::cut("1g.10gb")]));
+        let said = resolved(layout("0=3g.40gb,mig-4g.40gb; GPU-b=dynamic")).unwrap();
+        assert_eq!(cut(&said), [("GPU-a", &fixed), ("GPU-b", &dynamic)]);
+        let said = resolved(layout("dynamic:1g.10gb; 2=off")).unwrap();
+        assert_eq!(cut(&said), [("GPU-a", &some), ("GPU-b", &some)]);
+        assert_eq!(said.premium, BasisPoints(1500));
+        assert!(resolved(layout("off")).unwrap().layouts.is_empty());
+    }
+
+    #[test]
+    fn what_cannot_be_cut_is_refused_with_the_flag() {
+        for (text, words) in [
+            ("dynamic", "GPU-c cannot be divided"),
+            ("7=dynamic", "--partition-layout 7: this machine has 3 GPUs"),
+            ("0=4g.40gb,4g.40gb", "there is no room for 4g.40gb"),
+            ("0=5g.50gb", "no profile '5g.50gb'"),
+        ] {
+            let problem = resolved(layout(text)).unwrap_err();
+            assert!(problem.contains(words), "{text}: {problem}");
+        }
+        let kept = Wishes {
+            keep_whole: Some(2),
+            ..layout("0=dynamic")
+        };
+        let problem = resolved(kept).unwrap_err();
+        assert!(problem.contains("--keep-whole 2: 1 GPUs"), "{problem}");
+        let priced = Wishes {
+            slice_price: Some(prices("7g.40gb=1").unwrap()),
+            ..layout("0=dynamic")
+        };
+        let problem = resolved(priced).unwrap_err();
+        assert!(problem.contains("--slice-price 7g.40gb"), "{problem}");
+        for wrong in [
+            "",
+            "half",
+            "0=",
+            "3g.40gb,",
+            "dynamic:",
+            "dynamic:all",
+            "3g.40gb;;off",
+        ] {
+            assert!(layouts(wrong).is_err(), "{wrong} was accepted");
+        }
+        for wrong in [
+            "",
+            "3g.40gb",
+            "3g.40gb=",
+            "3g.40gb=-1",
+            "3g.40gb=1,3g.40gb=2",
+            "3g=1",
+        ] {
+            assert!(prices(wrong).is_err(), "{wrong} was accepted");
+        }
+    }
+}
