@@ -86,6 +86,8 @@ pub fn encode_onto<T: Serialize>(value: &T, bytes: &mut Vec<u8>) -> Result<(), C
 struct Onto<'a>(&'a mut Vec<u8>);
 
 impl Writer for Onto<'_> {
+    // An id is written byte by byte: a call for each would be most of the work.
+    #[inline]
     fn write(&mut self, bytes: &[u8]) -> Result<(), EncodeError> {
         self.0.extend_from_slice(bytes);
         Ok(())
@@ -96,6 +98,7 @@ impl Writer for Onto<'_> {
 struct Against<'a>(&'a [u8]);
 
 impl Writer for Against<'_> {
+    #[inline]
     fn write(&mut self, bytes: &[u8]) -> Result<(), EncodeError> {
         self.0 = self
             .0
