@@ -5,6 +5,7 @@
 //! then that the signer is the one who sent it. Only then does the market hear of it. Every refusal is an
 //! answer, counted by its reason. The rules of the market are not here.
 
+pub mod door;
 mod fit;
 mod reach;
 pub mod refusals;
@@ -273,8 +274,7 @@ impl Api {
         signed: &Signed<T>,
     ) -> Result<Verified<T>, Rejection> {
         let now = self.clock.now();
-        let verified = signed
-            .verify_fresh(self.broker.into(), now)
+        let verified = door::verified(signed, self.broker.into(), now)
             .map_err(|error| refusals::of_signature(&error, now))?;
         if verified.signer() != peer {
             return Err(Rejection::NotTheSigner);

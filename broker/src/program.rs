@@ -1,6 +1,9 @@
 //! What this program is called, where its things are by default, and what it calls itself in its messages.
 
 use crate::config::Config;
+/// Where a broker's memory comes from. The system's allocator grows what a thread has page by page, with a system
+/// call for each, and every order leaves a page behind: a quarter of the time of the market's thread.
+pub use mimalloc::MiMalloc as Allocator;
 use protocol::operator::{Folder, Program};
 use std::path::PathBuf;
 
