@@ -112,12 +112,11 @@ impl<R: Rows> Asked<'_, R> {
         if !counts_alone {
             return;
         }
-        let counts = counted(&found.failing, groups);
-        let several = several(&counts);
+        let failed = Failed::of(&found.rows, &found.failing);
         let least = self.extra_bounds(shelf).0;
         let least = least.saturating_add(shelf.bounds(self.layout.price).0);
         for (cost, failing) in found.costs.iter_mut().zip(&found.failing) {
-            let alone = without(failing, &several);
+            let alone = without(failing, &failed.several);
             let alone = alone.get(..groups).unwrap_or_default();
             let fail_alone = slices::count(alone);
             cost.fail_alone += fail_alone;
@@ -128,7 +127,15 @@ impl<R: Rows> Asked<'_, R> {
                 });
             }
         }
-        let near = fewest(&found.rows, &counts);
+        let is_farther = |nearest: Nearest| (failed.fewest, least, 0) > nearest.distance;
+        if found.nearest.is_some_and(is_farther) {
+            return;
+        }
+        let near = match failed.fewest {
+            0 => (0, failed.none),
+            1 => (1, failed.one),
+            _ => fewest(&found.rows, &counted(&found.failing, groups)),
+        };
         self.approach(shelf, near, least, &mut found.nearest);
     }
 
@@ -159,6 +166,45 @@ impl<R: Rows> Asked<'_, R> {
     }
 }
 
+/// Rows by how many tests they fail, as far as most need to be known.
+struct Failed {
+    none: Masks,
+    one: Masks,
+    several: Masks,
+    /// No row fails fewer: 2 where all fail several.
+    fewest: usize,
+}
+
+impl Failed {
+    /// Of these rows, of which those in `failing` fail each test.
+    fn of(rows: &Masks, failing: &[Masks]) -> Self {
+        let (mut some, mut several) = ([NONE; GROUPS_MAX], [NONE; GROUPS_MAX]);
+        for failing in failing {
+            let seen = some.iter_mut().zip(several.iter_mut());
+            for ((some, several), failing) in seen.zip(failing) {
+                let words = some.iter_mut().zip(several.iter_mut());
+                for ((some, several), failing) in words.zip(failing) {
+                    *several |= *some & failing;
+                    *some |= failing;
+                }
+            }
+        }
+        let (none, one) = (without(rows, &some), without(&some, &several));
+        let is_empty = |rows: &Masks| rows.iter().flatten().all(|word| *word == 0);
+        let fewest = match (is_empty(&none), is_empty(&one)) {
+            (false, _) => 0,
+            (true, false) => 1,
+            (true, true) => 2,
+        };
+        Self {
+            none,
+            one,
+            several,
+            fewest,
+        }
+    }
+}
+
 /// The rows of the first that are not of the second.
 fn without(rows: &Masks, others: &Masks) -> Masks {
     let mut left = *rows;
@@ -185,17 +231,6 @@ fn counted(failing: &[Masks], groups: usize) -> [Masks; COUNT_BITS] {
         }
     }
     counts
-}
-
-/// The rows that fail more than one test.
-fn several(counts: &[Masks; COUNT_BITS]) -> Masks {
-    let mut several = [NONE; GROUPS_MAX];
-    for count in counts.iter().skip(1) {
-        for (several, count) in several.iter_mut().flatten().zip(count.iter().flatten()) {
-            *several |= count;
-        }
-    }
-    several
 }
 
 /// The fewest tests that one of these rows fails, and the rows that fail so few.

@@ -3,7 +3,7 @@
 //! Two sets of rows are narrowed together, those that meet all tests for sure and those that may. Must not know
 //! what is done with the rows.
 
-use super::scale::{Levels, Range, UNKNOWN};
+use super::scale::{LevelSet, Range, UNKNOWN};
 use super::shelf::{GROUPS_MAX, Shelf};
 use super::slices::{self, Group, NONE, Slices};
 use super::{Layout, Query, Rows, Subject, Test};
@@ -29,11 +29,11 @@ pub(super) struct Narrowed {
     levels: Vec<Within>,
 }
 
-/// The levels that a range has for sure, and those that it may have.
-#[derive(Debug, Clone, Copy)]
+/// The levels of the rows that meet a test for sure, and of those that may.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Within {
-    sure: Option<Levels>,
-    possible: Option<Levels>,
+    sure: LevelSet,
+    possible: LevelSet,
 }
 
 impl<R: Rows> Asked<'_, R> {
@@ -68,16 +68,10 @@ impl<R: Rows> Asked<'_, R> {
         let Some(test) = self.query.tests.get(index) else {
             return;
         };
-        narrowed.levels.clear();
-        if !self.add_levels(shelf, test, &mut narrowed.levels) {
-            narrowed.possible.fill(NONE);
-            return;
-        }
-        let levels = std::mem::take(&mut narrowed.levels);
-        if self.keep(shelf, test, &levels, narrowed) {
+        let within = self.within(shelf, test);
+        if self.keep(shelf, test, within, narrowed) {
             self.decide(shelf, std::iter::once((index, test)), 1, narrowed);
         }
-        narrowed.levels = levels;
     }
 
     /// Narrows to the rows that meet these tests, each with its place in the query; says whether there may be any.
@@ -92,24 +86,20 @@ impl<R: Rows> Asked<'_, R> {
         // All levels first: what is read for them lies far apart, and is waited for at once this way.
         narrowed.levels.clear();
         for (_, test) in tests.clone().filter(|(_, test)| !is_told(test)) {
-            if !self.add_levels(shelf, test, &mut narrowed.levels) {
+            let within = self.within(shelf, test);
+            if within.possible == 0 {
                 return false;
             }
+            narrowed.levels.push(within);
         }
         let levels = std::mem::take(&mut narrowed.levels);
-        let mut rest = &*levels;
+        let open_tests = tests
+            .clone()
+            .enumerate()
+            .filter(|(_, (_, test))| !is_told(test));
         let mut open: u64 = 0;
-        for (index, (_, test)) in tests.clone().enumerate() {
-            if is_told(test) {
-                continue;
-            }
-            let ranges = match test.subject {
-                Subject::Column(_) | Subject::Total => test.ranges.len(),
-                Subject::Outside => 0,
-            };
-            let (these, others) = rest.split_at_checked(ranges).unwrap_or_default();
-            rest = others;
-            open |= u64::from(self.keep(shelf, test, these, narrowed)) << index.min(63);
+        for ((index, (_, test)), within) in open_tests.zip(&levels) {
+            open |= u64::from(self.keep(shelf, test, *within, narrowed)) << index.min(63);
             if narrowed.rows().iter().flatten().all(|word| *word == 0) {
                 break;
             }
@@ -158,30 +148,36 @@ impl<R: Rows> Asked<'_, R> {
         matches!(test.subject, Subject::Column(column) if column == model || column == count)
     }
 
-    /// Adds the levels of each of a test's ranges; says whether some row may meet it.
-    fn add_levels(&self, shelf: &Shelf, test: &Test, levels: &mut Vec<Within>) -> bool {
+    /// The levels whose rows meet a test.
+    fn within(&self, shelf: &Shelf, test: &Test) -> Within {
         let (column, least, most) = match test.subject {
             Subject::Column(column) => (column, 0, 0),
             Subject::Total => {
                 let (least, most) = self.extra_bounds(shelf);
                 (self.layout.price, least, most)
             }
-            Subject::Outside => return true,
+            Subject::Outside => {
+                return Within {
+                    sure: 0,
+                    possible: LevelSet::MAX,
+                };
+            }
         };
-        let Some(column) = shelf.column(column) else {
-            return false;
+        let mut within = Within {
+            sure: 0,
+            possible: 0,
         };
-        let before = levels.len();
-        levels.extend(test.ranges.iter().map(|range| Within {
-            sure: column.scale.sure(shifted(*range, least, most)),
-            possible: column.scale.possible(shifted(*range, most, least)),
-        }));
-        let added = levels.get(before..).unwrap_or_default();
-        added.iter().any(|within| within.possible.is_some())
+        if let Some(column) = shelf.column(column) {
+            for range in &test.ranges {
+                within.sure |= column.scale.sure(shifted(*range, least, most));
+                within.possible |= column.scale.possible(shifted(*range, most, least));
+            }
+        }
+        within
     }
 
     /// Keeps the rows that may meet a test; says whether some of them may not.
-    fn keep(&self, shelf: &Shelf, test: &Test, levels: &[Within], narrowed: &mut Narrowed) -> bool {
+    fn keep(&self, shelf: &Shelf, test: &Test, within: Within, narrowed: &mut Narrowed) -> bool {
         let column = match test.subject {
             Subject::Column(column) => column,
             Subject::Total => self.layout.price,
@@ -191,8 +187,11 @@ impl<R: Rows> Asked<'_, R> {
             }
         };
         match shelf.column(column) {
-            Some(column) => narrowed.keep(&column.slices, levels),
-            None => false,
+            Some(column) => narrowed.keep(&column.slices, within),
+            None => {
+                narrowed.possible.fill(NONE);
+                false
+            }
         }
     }
 
@@ -273,44 +272,27 @@ impl Narrowed {
         self.sure.fill(NONE);
     }
 
-    /// Keeps the rows whose levels are within one of the ranges; says whether some may be outside.
-    fn keep(&mut self, slices: &Slices, ranges: &[Within]) -> bool {
-        let is_open = ranges.iter().any(|range| range.sure != range.possible);
+    /// Keeps the rows of these levels; says whether some may be outside.
+    fn keep(&mut self, slices: &Slices, within: Within) -> bool {
+        let is_open = within.sure != within.possible;
+        if !is_open && within.possible == LevelSet::MAX {
+            return false;
+        }
         if is_open && self.is_certain {
             self.sure = self.possible;
             self.is_certain = false;
         }
-        let possible = self.possible.get_mut(..self.groups).unwrap_or_default();
-        keep_within(slices, ranges, |range| range.possible, possible);
+        let mut found = [NONE; GROUPS_MAX];
+        let found = found.get_mut(..self.groups).unwrap_or_default();
+        slices.find(within.possible, found);
+        slices::keep(&mut self.possible, found);
         if !self.is_certain {
-            let sure = self.sure.get_mut(..self.groups).unwrap_or_default();
-            keep_within(slices, ranges, |range| range.sure, sure);
+            if is_open {
+                slices.find(within.sure, found);
+            }
+            slices::keep(&mut self.sure, found);
         }
         is_open
-    }
-}
-
-fn keep_within(
-    slices: &Slices,
-    ranges: &[Within],
-    which: impl Fn(&Within) -> Option<Levels>,
-    rows: &mut [Group],
-) {
-    match ranges {
-        [range] => match which(range) {
-            Some(levels) => slices.keep_within(levels, rows),
-            None => rows.fill(NONE),
-        },
-        ranges => {
-            let mut any = [NONE; GROUPS_MAX];
-            let any = any.get_mut(..rows.len()).unwrap_or_default();
-            for levels in ranges.iter().filter_map(which) {
-                slices.add_within(levels, any);
-            }
-            for (rows, any) in rows.iter_mut().flatten().zip(any.iter().flatten()) {
-                *rows &= any;
-            }
-        }
     }
 }
 

@@ -18,8 +18,14 @@ const LEVELS_MAX: usize = STRIDE * STRIDE;
 /// A range of values, both ends in it.
 pub type Range = (i64, i64);
 
+/// A bit for each level. What is above the last level goes with it: no row is there, and a set that is whole at
+/// its upper end is told by fewer bits.
+pub(super) type LevelSet = u64;
+
+const _: () = assert!(LEVELS_MAX == 64);
+
 /// The first and the last level of some in a row.
-pub(super) type Levels = (usize, usize);
+type Levels = (usize, usize);
 
 /// The levels of a column.
 #[derive(Debug, Clone)]
@@ -114,7 +120,26 @@ impl Scale {
     }
 
     /// The levels that may hold a value of this range.
-    pub(super) fn possible(&self, (low, high): Range) -> Option<Levels> {
+    pub(super) fn possible(&self, range: Range) -> LevelSet {
+        self.possible_levels(range)
+            .map_or(0, |levels| self.set_of(levels))
+    }
+
+    /// The levels that hold values of this range and no others.
+    pub(super) fn sure(&self, range: Range) -> LevelSet {
+        self.sure_levels(range)
+            .map_or(0, |levels| self.set_of(levels))
+    }
+
+    fn set_of(&self, (first, last): Levels) -> LevelSet {
+        let from = LevelSet::MAX << first.min(LEVELS_MAX - 1);
+        if last + 1 >= self.steps.len() {
+            return from;
+        }
+        from & !(LevelSet::MAX << (last + 1).min(LEVELS_MAX - 1))
+    }
+
+    fn possible_levels(&self, (low, high): Range) -> Option<Levels> {
         if low > self.highest || high < self.lowest || low > high {
             return None;
         }
@@ -135,9 +160,8 @@ impl Scale {
         (first <= last).then_some((first, last))
     }
 
-    /// The levels that hold values of this range and no others.
-    pub(super) fn sure(&self, (low, high): Range) -> Option<Levels> {
-        let (mut first, mut last) = self.possible((low, high))?;
+    fn sure_levels(&self, (low, high): Range) -> Option<Levels> {
+        let (mut first, mut last) = self.possible_levels((low, high))?;
         if self.is_exact {
             return Some((first, last));
         }
@@ -241,11 +265,11 @@ mod tests {
         assert!(scale.is_exact());
         assert_eq!(scale.bits(), 2);
         assert_eq!([3, 5, 9].map(|value| scale.level(value)), [0, 1, 2]);
-        assert_eq!(scale.possible((4, 9)), Some((1, 2)));
-        assert_eq!(scale.sure((4, 9)), Some((1, 2)));
-        assert_eq!(scale.possible((6, 8)), None);
-        assert_eq!(scale.possible((10, 20)), None);
-        assert_eq!(scale.sure((3, 3)), Some((0, 0)));
+        assert_eq!(scale.possible_levels((4, 9)), Some((1, 2)));
+        assert_eq!(scale.sure_levels((4, 9)), Some((1, 2)));
+        assert_eq!(scale.possible_levels((6, 8)), None);
+        assert_eq!(scale.possible_levels((10, 20)), None);
+        assert_eq!(scale.sure_levels((3, 3)), Some((0, 0)));
         assert_eq!(Scale::learn(&[7, 7]).bits(), 0);
     }
 
@@ -255,20 +279,20 @@ mod tests {
         assert!(!scale.admit(5));
         assert!(scale.admit(6));
         assert!(!scale.admit(7));
-        assert_eq!(scale.possible((6, 6)), Some((1, 1)));
-        assert_eq!(scale.sure((6, 6)), None);
-        assert_eq!(scale.sure((5, 8)), Some((1, 1)));
-        assert_eq!(scale.sure((6, 9)), Some((2, 2)));
+        assert_eq!(scale.possible_levels((6, 6)), Some((1, 1)));
+        assert_eq!(scale.sure_levels((6, 6)), None);
+        assert_eq!(scale.sure_levels((5, 8)), Some((1, 1)));
+        assert_eq!(scale.sure_levels((6, 9)), Some((2, 2)));
     }
 
     #[test]
     fn an_unknown_value_is_in_no_range() {
         let scale = Scale::learn(&[UNKNOWN, 4, 8]);
-        assert_eq!(scale.possible((UNKNOWN + 1, i64::MAX)), Some((1, 2)));
+        assert_eq!(scale.possible_levels((UNKNOWN + 1, i64::MAX)), Some((1, 2)));
         let mut late = Scale::learn(&[4, 8]);
         assert!(late.admit(UNKNOWN));
-        assert_eq!(late.sure((UNKNOWN + 1, i64::MAX)), Some((1, 1)));
-        assert_eq!(late.possible((UNKNOWN + 1, i64::MAX)), Some((0, 1)));
+        assert_eq!(late.sure_levels((UNKNOWN + 1, i64::MAX)), Some((1, 1)));
+        assert_eq!(late.possible_levels((UNKNOWN + 1, i64::MAX)), Some((0, 1)));
     }
 
     #[test]
@@ -282,9 +306,9 @@ mod tests {
         assert_eq!(scale.level(200_000), 32);
         assert_eq!(scale.level(100_000), 16);
         assert_eq!(scale.level(300_000), 48);
-        assert_eq!(scale.sure((100_000, i64::MAX)), Some((16, 63)));
-        assert_eq!(scale.possible((100_000, i64::MAX)), Some((16, 63)));
-        assert_eq!(scale.possible((99_999, i64::MAX)), Some((15, 63)));
+        assert_eq!(scale.sure_levels((100_000, i64::MAX)), Some((16, 63)));
+        assert_eq!(scale.possible_levels((100_000, i64::MAX)), Some((16, 63)));
+        assert_eq!(scale.possible_levels((99_999, i64::MAX)), Some((15, 63)));
     }
 
     #[test]
@@ -294,7 +318,7 @@ mod tests {
         let scale = Scale::learn(&values);
         assert!(!scale.is_exact());
         // All but one value are in the upper half of each halving: 5 is alone in the first level.
-        assert_eq!(scale.sure((5, 5)), Some((0, 0)));
+        assert_eq!(scale.sure_levels((5, 5)), Some((0, 0)));
         let full = (0..64).filter(|level| (6..200).any(|value| scale.level(value) == *level));
         assert!(full.count() >= 32);
     }

@@ -94,14 +94,19 @@ impl Column {
             let told = (0..rows).map(|row| self.scale.step(self.slices.get(row)));
             self.values = told.collect();
         }
-        self.slices.set(row, self.scale.level(value));
-        if !self.values.is_empty() || !self.scale.is_exact() {
-            if self.values.len() < rows {
-                grow(&mut self.values, rows, UNKNOWN);
-            }
-            if let Some(place) = self.values.get_mut(row) {
-                *place = value;
-            }
+        let level = self.scale.level(value);
+        if self.values.is_empty() && self.scale.is_exact() {
+            self.slices.set(row, level);
+            return is_blurred;
+        }
+        if self.values.len() < rows {
+            grow(&mut self.values, rows, UNKNOWN);
+        }
+        if let Some(place) = self.values.get_mut(row) {
+            // Each bit lies far from the others, and most stay as they are.
+            let before = self.scale.level(*place);
+            self.slices.turn(row, before ^ level);
+            *place = value;
         }
         is_blurred
     }

@@ -3,6 +3,7 @@
 //! "At least level k" then takes one word operation for 64 rows and each bit of k from its lowest one up. Must not
 //! know what a level means.
 
+use super::scale::LevelSet;
 use super::shelf::GROUPS_MAX;
 
 /// Words of 64 rows that are worked on together.
@@ -112,6 +113,20 @@ impl Slices {
         }
     }
 
+    /// Turns bits of a row's level: those that are set in `turned`.
+    pub(super) fn turn(&mut self, row: usize, turned: usize) {
+        let (group, lane, bit) = place(row);
+        let mut left = turned;
+        while left != 0 {
+            let index = usize::try_from(left.trailing_zeros()).unwrap_or(0);
+            let slice = self.planes.get_mut(index * self.groups + group);
+            if let Some(word) = slice.and_then(|slice| slice.get_mut(lane)) {
+                *word ^= bit;
+            }
+            left &= left - 1;
+        }
+    }
+
     /// A row's level.
     pub(super) fn get(&self, row: usize) -> usize {
         let (group, lane, bit) = place(row);
@@ -122,41 +137,49 @@ impl Slices {
         })
     }
 
-    /// Adds to `rows` those whose level is from `first` to `last`.
-    pub(super) fn add_within(&self, (first, last): (usize, usize), rows: &mut [Group]) {
-        let mut within = [NONE; GROUPS_MAX];
-        let within = within.get_mut(..rows.len()).unwrap_or_default();
-        within.fill(ALL);
-        self.keep_within((first, last), within);
-        each(rows, within, |row, within| *row |= within);
+    /// The rows whose level is in `set`.
+    pub(super) fn find(&self, set: LevelSet, found: &mut [Group]) {
+        self.find_below(self.bits, set, found);
     }
 
-    /// Keeps of `rows` those whose level is from `first` to `last`.
-    pub(super) fn keep_within(&self, (first, last): (usize, usize), rows: &mut [Group]) {
-        let mut reached = [NONE; GROUPS_MAX];
-        let reached = reached.get_mut(..rows.len()).unwrap_or_default();
-        if first > 0 {
-            self.reach(first, reached);
-            each(rows, reached, |row, reached| *row &= reached);
-        }
-        if last + 1 < 1 << self.bits {
-            self.reach(last + 1, reached);
-            each(rows, reached, |row, reached| *row &= !reached);
-        }
-    }
-
-    /// The rows whose level is at least `level`, which is not 0. From the lowest bit up: where the level has a one,
-    /// a row needs a one and the rest met; where it has a nought, a one is enough. Below the level's lowest one
-    /// all is met, and no bit is looked at.
-    fn reach(&self, level: usize, reached: &mut [Group]) {
-        reached.fill(if level >> self.bits == 0 { ALL } else { NONE });
-        let lowest = usize::try_from(level.trailing_zeros()).unwrap_or(0);
-        for bit in lowest..self.bits {
-            let plane = self.plane(bit);
-            if level >> bit & 1 == 1 {
-                each(reached, plane, |reached, word| *reached &= word);
-            } else {
-                each(reached, plane, |reached, word| *reached |= word);
+    /// The same, told by the lowest `bits` bits alone. The highest of these parts the set into halves: where they
+    /// are alike it is not looked at, where one is whole or empty a word operation does, and only what is left
+    /// is asked further, so that a range takes an operation for each bit, and some points in a row few more.
+    fn find_below(&self, bits: usize, set: LevelSet, found: &mut [Group]) {
+        let whole = levels_of(bits);
+        let set = set & whole;
+        let Some(bit) = bits.checked_sub(1).filter(|_| set != 0 && set != whole) else {
+            found.fill(if set == 0 { NONE } else { ALL });
+            return;
+        };
+        let half = levels_of(bit);
+        let (low, high) = (set & half, (set >> (1_u32 << bit)) & half);
+        let plane = self.plane(bit);
+        if low == high {
+            self.find_below(bit, low, found);
+        } else if high == half {
+            self.find_below(bit, low, found);
+            each(found, plane, |found, is_set| *found |= is_set);
+        } else if low == 0 {
+            self.find_below(bit, high, found);
+            each(found, plane, |found, is_set| *found &= is_set);
+        } else if high == 0 {
+            self.find_below(bit, low, found);
+            each(found, plane, |found, is_set| *found &= !is_set);
+        } else if low == half {
+            self.find_below(bit, high, found);
+            each(found, plane, |found, is_set| *found |= !is_set);
+        } else {
+            let mut above = [NONE; GROUPS_MAX];
+            let above = above.get_mut(..found.len()).unwrap_or_default();
+            self.find_below(bit, high, above);
+            self.find_below(bit, low, found);
+            let halves = above.iter().zip(plane);
+            for (found, (above, plane)) in found.iter_mut().zip(halves) {
+                let words = found.iter_mut().zip(above.iter().zip(plane));
+                for (found, (above, is_set)) in words {
+                    *found ^= (*found ^ above) & is_set;
+                }
             }
         }
     }
@@ -174,6 +197,20 @@ impl Slices {
     }
 }
 
+/// Keeps of `rows` those of `others`.
+pub(super) fn keep(rows: &mut [Group], others: &[Group]) {
+    each(rows, others, |row, other| *row &= other);
+}
+
+/// All levels that so many bits tell apart.
+const fn levels_of(bits: usize) -> LevelSet {
+    // Six bits at most.
+    match 1_u64.checked_shl(1_u32 << if bits < 6 { bits } else { 6 }) {
+        Some(next) => next - 1,
+        None => LevelSet::MAX,
+    }
+}
+
 /// Applies a change to each word of `left` with the word of `right` beside it.
 fn each(left: &mut [Group], right: &[Group], apply: impl Fn(&mut u64, u64)) {
     for (left, right) in left.iter_mut().zip(right) {
@@ -188,7 +225,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranges_of_levels_are_those_of_each_row() {
+    fn sets_of_levels_are_those_of_each_row() {
         let level_of = |row: usize| row * 7 % 13;
         let mut slices = Slices::new(4, 200);
         slices.grow(500);
@@ -196,18 +233,25 @@ mod tests {
             slices.set(row, 15);
             slices.set(row, level_of(row));
         }
-        for first in 0..16 {
-            for last in first..16 {
-                let mut rows = vec![ALL; 2];
-                slices.keep_within((first, last), &mut rows);
-                let mut added = vec![NONE; 2];
-                slices.add_within((first, last), &mut added);
-                assert_eq!(rows, added);
-                for row in 0..500 {
-                    assert_eq!(slices.get(row), level_of(row));
-                    let wanted = (first..=last).contains(&level_of(row));
-                    assert_eq!(has(&rows, row), wanted, "{row} in {first}..={last}");
-                }
+        let sets = (0..16)
+            .flat_map(|first| {
+                (first..16).map(move |last| (0xffff << first) & (0xffff >> (15 - last)))
+            })
+            .chain([
+                0,
+                0b1010_0101_1100_0011,
+                0b0000_0100_0010_0000,
+                0x5555,
+                0xffff,
+                0x8001,
+            ]);
+        for set in sets {
+            let mut rows = vec![NONE; 2];
+            slices.find(set, &mut rows);
+            for row in 0..500 {
+                assert_eq!(slices.get(row), level_of(row));
+                let wanted = set >> level_of(row) & 1 == 1;
+                assert_eq!(has(&rows, row), wanted, "{row} in {set:016b}");
             }
         }
     }
@@ -216,8 +260,8 @@ mod tests {
     fn a_column_of_one_value_takes_no_bits() {
         let slices = Slices::new(0, 300);
         assert_eq!(slices.bytes(), 0);
-        let mut rows = vec![ALL; 2];
-        slices.keep_within((0, 0), &mut rows);
+        let mut rows = vec![NONE; 2];
+        slices.find(1, &mut rows);
         assert_eq!(count(&rows), 512);
         assert_eq!(slices.get(299), 0);
     }
