@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use broker::api::door;
 use broker::clock::Clock;
 use broker::core::book::BookLimits;
 use broker::core::command::Command;
@@ -20,7 +21,7 @@ use protocol::bounded::{List, Text};
 use protocol::ids::{BrokerId, DepositId, HostId, PublicKey};
 use protocol::lease::{Grant, Report};
 use protocol::order::{LeaseCommand, Order};
-use protocol::signed::{Signed, Statement, Verified};
+use protocol::signed::{SignatureError, Signed};
 use protocol::units::{MicroUsd, Seconds, Timestamp};
 use tokio::runtime::Runtime;
 
@@ -45,21 +46,16 @@ pub(crate) enum Message {
 
 impl Message {
     /// Verifies it as the broker's shell does: on a worker, not on the market's thread.
-    pub(crate) fn verified(&self, broker: PublicKey, now: Timestamp) -> Result<Command, String> {
-        fn fresh<T: Statement>(
-            signed: &Signed<T>,
-            broker: PublicKey,
-            now: Timestamp,
-        ) -> Result<Verified<T>, String> {
-            signed
-                .verify_fresh(broker, now)
-                .map_err(|refusal| refusal.to_string())
-        }
+    pub(crate) fn verified(
+        &self,
+        broker: PublicKey,
+        now: Timestamp,
+    ) -> Result<Command, SignatureError> {
         Ok(match self {
-            Self::Order(order) => Command::Order(Box::new(fresh(order, broker, now)?)),
-            Self::Command(command) => Command::Lease(fresh(command, broker, now)?),
-            Self::Grant(grant) => Command::Grant(fresh(grant, broker, now)?),
-            Self::Report(report) => Command::Report(fresh(report, broker, now)?),
+            Self::Order(order) => Command::Order(Box::new(door::verified(order, broker, now)?)),
+            Self::Command(command) => Command::Lease(door::verified(command, broker, now)?),
+            Self::Grant(grant) => Command::Grant(door::verified(grant, broker, now)?),
+            Self::Report(report) => Command::Report(door::verified(report, broker, now)?),
         })
     }
 }
@@ -183,7 +179,8 @@ impl Sender {
         let mut waits = Vec::new();
         while let Some(message) = self.messages.get(self.next.fetch_add(1, Ordering::Relaxed)) {
             let began = clock::now();
-            let command = message.verified(self.broker, self.clock.now())?;
+            let command = message.verified(self.broker, self.clock.now());
+            let command = command.map_err(|refusal| refusal.to_string())?;
             let answer = self.handle.command(command).await;
             answer.map_err(|rejection| format!("{rejection}: {message:?}"))?;
             waits.push(began.elapsed());

@@ -7,7 +7,7 @@ use std::io::Write as _;
 use serde::Serialize;
 
 use crate::rounds::{Medians, ROUNDS};
-use crate::{Outcome, book, gpu_hang, memory, orders, orders_mixed, search, start};
+use crate::{Outcome, book, gpu_hang, memory, orders, orders_mixed, search, simulate, start};
 
 /// One figure beside another one from the same run.
 #[derive(Debug, Serialize)]
@@ -81,7 +81,7 @@ impl Row {
 /// A name that can be asked for, and what measures it.
 type Measure = (&'static str, fn() -> Outcome<Vec<Row>>);
 
-const MEASURES: [Measure; 14] = [
+const MEASURES: [Measure; 15] = [
     ("start", start::measure),
     ("search_client", search::measure_client),
     ("search_broker", search::measure_broker),
@@ -93,6 +93,7 @@ const MEASURES: [Measure; 14] = [
     ("match_bids", book::resting::measure),
     ("orders", orders::measure),
     ("orders_mixed", orders_mixed::measure),
+    ("simulate", simulate::measure),
     ("version", memory::measure_version),
     ("memory", memory::measure_sizes),
     ("gpu_hang", gpu_hang::measure),
