@@ -97,9 +97,12 @@ impl Heard {
 
     /// The next Xid, if one comes soon.
     pub(crate) async fn xid_soon(&mut self) -> Option<u32> {
-        let xid = self.next("an Xid", |news| match news {
-            GpuNews::Event(event) => event.xid(),
-            _ => None,
+        let xid = self.next("an Xid", |news| {
+            if let GpuNews::Event(event) = news {
+                event.xid()
+            } else {
+                None
+            }
         });
         timeout(Duration::from_millis(500), xid).await.ok()
     }
@@ -110,11 +113,15 @@ impl Heard {
         gpu: &Text<64>,
         wanted: fn(&GpuState) -> bool,
     ) -> GpuState {
-        self.next("a state", |news| match news {
-            GpuNews::State { gpu: of, state, .. } if of == gpu && wanted(state) => {
+        self.next("a state", |news| {
+            if let GpuNews::State { gpu: of, state, .. } = news
+                && of == gpu
+                && wanted(state)
+            {
                 Some(state.clone())
+            } else {
+                None
             }
-            _ => None,
         })
         .await
     }

@@ -80,9 +80,12 @@ async fn a_sample_is_how_the_gpu_is() {
     let machine = TestMachine::new(scenario);
     let (_supervisor, mut news) = machine.supervise();
     let reading = news
-        .next("a sample", |news| match news {
-            GpuNews::Sample(sample) => Some(sample.reading.clone()),
-            _ => None,
+        .next("a sample", |news| {
+            if let GpuNews::Sample(sample) = news {
+                Some(sample.reading.clone())
+            } else {
+                None
+            }
         })
         .await;
     assert_eq!(reading.temperature_c, Some(77));
@@ -149,9 +152,12 @@ async fn an_old_driver_is_asked_by_the_old_names() {
     // It has no call for the cores.
     assert_eq!(gpu.multiprocessors, 0);
     let reading = news
-        .next("a sample", |news| match news {
-            GpuNews::Sample(sample) => Some(sample.reading.clone()),
-            _ => None,
+        .next("a sample", |news| {
+            if let GpuNews::Sample(sample) = news {
+                Some(sample.reading.clone())
+            } else {
+                None
+            }
         })
         .await;
     assert_eq!(reading.recovery, None);
@@ -163,9 +169,12 @@ async fn an_old_driver_is_asked_by_the_old_names() {
     machine.scenario.xid(0, 79, None);
     machine.write();
     let event = news
-        .next("an Xid", |news| match news {
-            GpuNews::Event(event) => Some(event.clone()),
-            _ => None,
+        .next("an Xid", |news| {
+            if let GpuNews::Event(event) = news {
+                Some(event.clone())
+            } else {
+                None
+            }
         })
         .await;
     assert_eq!((event.xid(), event.gpu_instance), (Some(79), None));

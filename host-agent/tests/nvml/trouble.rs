@@ -74,9 +74,12 @@ async fn a_gpu_that_hangs_from_the_beginning_holds_up_nobody() {
     let (supervisor, mut news) = machine.supervise();
     // The other is sampled before the first has missed its deadline.
     let (second, at) = news
-        .next("a sample", |news| match news {
-            GpuNews::Sample(sample) => Some((sample.gpu.clone(), sample.at)),
-            _ => None,
+        .next("a sample", |news| {
+            if let GpuNews::Sample(sample) = news {
+                Some((sample.gpu.clone(), sample.at))
+            } else {
+                None
+            }
         })
         .await;
     assert_eq!(second, machine.uuid(1));
@@ -159,9 +162,12 @@ async fn an_xid_comes_with_the_slice_it_happened_in() {
     machine.scenario.xid(1, 94, Some((3, 0)));
     machine.write();
     let event = news
-        .next("Xid 94", |news| match news {
-            GpuNews::Event(event) => Some(event.clone()),
-            _ => None,
+        .next("Xid 94", |news| {
+            if let GpuNews::Event(event) = news {
+                Some(event.clone())
+            } else {
+                None
+            }
         })
         .await;
     assert_eq!(event.gpu, machine.uuid(1));
@@ -183,15 +189,17 @@ async fn a_broken_wait_for_events_begins_anew_and_counters_are_read() {
         .events
         .push(Happening::WaitFails { code: 999 });
     machine.write();
-    news.next("a broken wait", |news| match news {
-        GpuNews::EventsBroke { .. } => Some(()),
-        _ => None,
+    news.next("a broken wait", |news| {
+        matches!(news, GpuNews::EventsBroke { .. }).then_some(())
     })
     .await;
     let uncorrected = news
-        .next("a sample after it", |news| match news {
-            GpuNews::Sample(sample) => sample.reading.ecc.map(|ecc| ecc.uncorrected),
-            _ => None,
+        .next("a sample after it", |news| {
+            if let GpuNews::Sample(sample) = news {
+                sample.reading.ecc.map(|ecc| ecc.uncorrected)
+            } else {
+                None
+            }
         })
         .await;
     assert_eq!(uncorrected, 5);
@@ -234,9 +242,8 @@ async fn a_reset_is_refused_while_the_gpu_is_used_and_bounded_otherwise() {
         "--gpu-reset -i 00000000:05:00.0\n"
     );
     seen(&supervisor, |found| found.gpus().len() == 1).await;
-    news.next("a sample after the reset", |news| match news {
-        GpuNews::Sample(_) => Some(()),
-        _ => None,
+    news.next("a sample after the reset", |news| {
+        matches!(news, GpuNews::Sample(_)).then_some(())
     })
     .await;
 }
