@@ -7,13 +7,13 @@ use super::letters::{Letter, Pen};
 use super::nature::Dies;
 use broker::core::Market;
 use broker::core::book::{Book, BookLimits};
-use broker::core::command::Command;
+use broker::core::command::{Command, VerifiedAnnouncement};
 use broker::core::desk::{Desk, DeskSetup};
 use broker::core::event::Event;
 use broker::core::goal::Awards;
 use broker::core::settings::MarketSettings;
 use chain::Chain;
-use protocol::bounded::{List, Text};
+use protocol::bounded::Text;
 use protocol::ids::{BrokerId, DepositId, Digest, HostId, LeaseId, RenterId};
 use protocol::lease::Goal;
 use protocol::message::{Found, Search};
@@ -350,8 +350,11 @@ fn give(desk: &mut Desk, now: Timestamp, input: &Input<'_>, written: &mut Vec<Ev
     };
     let command = match letter {
         Letter::Announce(host, offers) => {
-            let Ok(announced) =
-                desk.announce(now, *host, offers.clone(), List::default(), &mut record);
+            let announced = VerifiedAnnouncement {
+                offers: offers.clone(),
+                ..VerifiedAnnouncement::default()
+            };
+            let Ok(announced) = desk.announce(now, *host, announced, &mut record);
             return announced.is_ok();
         }
         Letter::Deposit(id, renter, amount) => Command::Deposit {

@@ -9,7 +9,6 @@ use protocol::ids::{HostId, LeaseId, OfferId};
 use protocol::message::{FOUND_MAX, Found, Search};
 use protocol::offer::{Offer, ResourceName};
 use protocol::terms::{ContractKind, Need};
-use rand::RngExt;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use std::collections::{BTreeMap, BTreeSet};

@@ -26,11 +26,6 @@ impl Holdings {
         self.0.is_empty()
     }
 
-    /// All of it, by name.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&ResourceName, LeaseId)> {
-        self.0.iter().map(|(name, lease)| (name, *lease))
-    }
-
     /// What is had and cannot be had beside `resource`, and by whom: itself, the GPU that it is a slice of, slices
     /// that overlap, the machine.
     pub(crate) fn in_the_way<'a>(

@@ -12,12 +12,12 @@ use std::time::Duration;
 use broker::api::door;
 use broker::clock::Clock;
 use broker::core::book::BookLimits;
-use broker::core::command::Command;
+use broker::core::command::{Command, VerifiedAnnouncement};
 use broker::core::settings::MarketSettings;
 use broker::market::{MarketHandle, MarketSetup, MarketThread};
 use broker::store::Store;
 use ed25519_dalek::SigningKey;
-use protocol::bounded::{List, Text};
+use protocol::bounded::Text;
 use protocol::ids::{BrokerId, DepositId, HostId, PublicKey};
 use protocol::lease::{Grant, Report};
 use protocol::order::{LeaseCommand, Order};
@@ -123,10 +123,11 @@ impl Desk {
     /// A host's offers.
     pub(crate) async fn announce(&self, seller: &Seller) -> Outcome<()> {
         let host = HostId::from(market::public(&seller.key));
-        let offers = seller.offers.clone();
-        self.handle
-            .announce(host, offers, List::new(Vec::new())?)
-            .await?;
+        let announced = VerifiedAnnouncement {
+            offers: seller.offers.clone(),
+            ..VerifiedAnnouncement::default()
+        };
+        self.handle.announce(host, announced).await?;
         Ok(())
     }
 

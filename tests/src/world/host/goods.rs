@@ -39,6 +39,7 @@ pub(super) fn machine(index: usize, gpus: u16) -> Machine {
         runtime: Text::cut("runc 1.1.5"),
         network: ContainerNetwork::Bridge,
         gpus: List::first((0..gpus).map(gpu)),
+        ..Machine::unknown()
     }
 }
 
