@@ -7,7 +7,10 @@ use std::io::Write as _;
 use serde::Serialize;
 
 use crate::rounds::{Medians, ROUNDS};
-use crate::{Outcome, book, gpu_hang, memory, orders, orders_mixed, search, simulate, start};
+use crate::{
+    Outcome, book, gpu_hang, machine, memory, mig, orders, orders_mixed, proof, search, simulate,
+    start,
+};
 
 /// One figure beside another one from the same run.
 #[derive(Debug, Serialize)]
@@ -81,7 +84,7 @@ impl Row {
 /// A name that can be asked for, and what measures it.
 type Measure = (&'static str, fn() -> Outcome<Vec<Row>>);
 
-const MEASURES: [Measure; 15] = [
+const MEASURES: [Measure; 20] = [
     ("start", start::measure),
     ("search_client", search::measure_client),
     ("search_broker", search::measure_broker),
@@ -94,8 +97,13 @@ const MEASURES: [Measure; 15] = [
     ("orders", orders::measure),
     ("orders_mixed", orders_mixed::measure),
     ("simulate", simulate::measure),
+    ("mig_exact", mig::measure_exact),
+    ("mig_pool", mig::measure_pool),
+    ("mig_place", mig::measure_place),
+    ("audit", proof::measure),
     ("version", memory::measure_version),
     ("memory", memory::measure_sizes),
+    ("cpu_bench", machine::measure),
     ("gpu_hang", gpu_hang::measure),
 ];
 
