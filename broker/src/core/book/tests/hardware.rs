@@ -241,7 +241,7 @@ fn proof_is_said_host_by_host_and_is_searched() {
 #[test]
 fn a_row_takes_less_than_two_hundred_bytes() {
     let mut book = Book::new(BROKER, BookLimits::default());
-    let count = 4000_u64;
+    let count = 1500_u64;
     for number in 0..count {
         let spread = |range: u64| number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20 & (range - 1);
         let speeds = [
