@@ -6,18 +6,21 @@ mod json;
 mod listing;
 mod object;
 mod phase;
+mod slice;
 mod sums;
 
 pub(crate) use json::{kind_word, rates_json, term_json};
 pub(crate) use listing::lease_listing;
 pub(crate) use object::lease_object;
 pub(crate) use phase::{pause_in_words, phase_in_words};
+pub(crate) use slice::{apart_in_words, slice_in_words, slice_json};
 pub(crate) use sums::{cancelled, disk_per_day, hourly, lasts};
 
 use protocol::filter::gigabytes_as_sold;
 use protocol::ids::BrokerId;
 use protocol::lease::LeaseView;
 use protocol::machine::Gpu;
+use protocol::offer::{Offer, Partition};
 use protocol::units::{Bytes, Timestamp};
 
 /// A lease with the broker that keeps it.
@@ -47,13 +50,8 @@ pub(crate) fn clock_time(at: Timestamp) -> String {
     )
 }
 
-/// GPUs as people say them: `2x RTX 4090 24 GB`, or `none` on a CPU machine.
-pub(crate) fn gpus_in_words(gpus: &[Gpu]) -> String {
-    portion_in_words(gpus, u16::try_from(gpus.len()).unwrap_or(u16::MAX))
-}
-
-/// So many of these GPUs, which are all of one model.
-pub(crate) fn portion_in_words(gpus: &[Gpu], count: u16) -> String {
+/// So many of these GPUs, which are all of one model: `2x RTX 4090 24 GB`, or `none` on a CPU machine.
+fn portion_in_words(gpus: &[Gpu], count: u16) -> String {
     let Some(first) = gpus.first() else {
         return "none".to_owned();
     };
@@ -61,6 +59,22 @@ pub(crate) fn portion_in_words(gpus: &[Gpu], count: u16) -> String {
     // As it is sold, which drivers never quite report.
     let gigabytes = gigabytes_as_sold(first.vram) / 1000;
     format!("{count}x {model} {gigabytes} GB")
+}
+
+/// So many GPUs of an offer, or the slice that it sells: `1x H100 80GB HBM3 3g.40gb`.
+pub(crate) fn offered_in_words(offer: &Offer, count: u16) -> String {
+    goods_in_words(&offer.share.gpus, count, offer.partition.as_ref())
+}
+
+/// So many GPUs, or a slice of one.
+pub(crate) fn goods_in_words(gpus: &[Gpu], count: u16, partition: Option<&Partition>) -> String {
+    match (gpus.first(), partition) {
+        (Some(gpu), Some(slice)) => {
+            let model = gpu.model.replace("NVIDIA ", "").replace("GeForce ", "");
+            format!("{count}x {model} {}", slice.profile)
+        }
+        _ => portion_in_words(gpus, count),
+    }
 }
 
 /// What a price of a GPU and hour is for.
@@ -107,6 +121,6 @@ mod tests {
         assert_eq!(cores_in_words(2000), "2");
         assert_eq!(cores_in_words(1500), "1.5");
         assert_eq!(ram_in_words(Bytes(64 << 30)), "64.0 GiB");
-        assert_eq!(gpus_in_words(&[]), "none");
+        assert_eq!(goods_in_words(&[], 0, None), "none");
     }
 }

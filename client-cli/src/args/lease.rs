@@ -5,7 +5,7 @@ use protocol::job::Variable;
 use protocol::units::{PricePerHour, Seconds};
 
 const LEASE_FIELDS: &str = "\
-JSON: feira.lease/1: id name kind state reason since broker host offer order renter image gpus cpu_millicores
+JSON: feira.lease/1: id name kind partition state reason since broker host offer order renter image gpus cpu_millicores
 ram_bytes disk_bytes gpu_count bid_usd_per_gpu_hour to_win_usd_per_gpu_hour rests_until must_go_by clears_by
 resumes_by_itself rates term price_usd_per_hour compute_usd_per_hour storage_usd_per_gb_month upload_usd_per_gb
 download_usd_per_gb fee_basis_points ordered_at started_at ends_by disk_until running_seconds max_seconds

@@ -10,7 +10,7 @@ use crate::commands::search::{self, Candidate, SearchArgs};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::view::portion_in_words;
+use crate::view::offered_in_words;
 use protocol::cost::{Interruption, JobCost, JobProfile, Site, Sites, Unfit, estimate, hazard_of};
 use protocol::ids::OfferId;
 use protocol::terms::{ContractKind, Need};
@@ -143,7 +143,7 @@ pub(crate) fn of_candidate(
     Estimate {
         id: offer.id.to_string(),
         short: offer.id.short(),
-        gpus: portion_in_words(&offer.share.gpus, candidate.gpus),
+        gpus: offered_in_words(offer, candidate.gpus),
         hourly: candidate.hourly(Need::disk(job.disk)),
         cost: estimate(job, &site),
         json,

@@ -172,6 +172,9 @@ async fn agree(
     }
     preview.check_money()?;
     if arguments.work.yes {
+        if let Some(doubt) = preview.doubt() {
+            context.printer.warn(&doubt);
+        }
         context.printer.say(&preview.sentence());
         return Ok(true);
     }

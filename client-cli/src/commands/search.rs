@@ -15,6 +15,7 @@ pub(crate) use candidate::Candidate;
 pub(crate) use conditions::{DISK_GB_DEFAULT, FilterArgs};
 pub(crate) use fields::fields_help;
 pub(crate) use merge::Finding;
+pub(crate) use table::verification_json;
 pub(crate) use why::nothing_matches;
 
 use crate::amounts::parse_gigabytes;
@@ -41,6 +42,8 @@ Examples:
   feira search --min-vram 48 --sort gpu_ram-,price -o json
   feira search --kind interruptible --gpu rtx4090 --gpus 2 --disk 60 --upload 1
   feira search --kind reserved --gpu h100 --sort reliability-,price
+  feira search --partition 3g.40gb --sort score_per_dollar-
+  feira search 'verified=true total_flops>=80 inet_down>=500' -o wide
   feira search gpu=none
   feira search --job JOB.toml --min-vram 24        (such a file: feira estimate --help)
 
@@ -55,7 +58,8 @@ floor_usd_per_gpu_hour discount_max_basis_points priced_disk_bytes priced_upload
 priced_download_bytes_per_hour compute_usd_per_hour (a GPU) storage_usd_per_gb_month upload_usd_per_gb
 download_usd_per_gb cpu_millicores cpu_name architecture ram_bytes shared_memory_bytes disk_max_bytes
 disk_enforced network min_seconds max_seconds promised_until start_within_seconds notice_seconds system kernel
-engine runtime listed_at expires_at";
+engine runtime toolkit listed_at expires_at partition isolation verified verification score score_per_usd_hour
+fp32_tflops fp16_tflops fp32_tflops_per_usd_hour measures cpu_mhz numa_nodes mainboard disk_model";
 
 /// Of `feira search`.
 #[derive(Debug, clap::Args)]
@@ -208,6 +212,16 @@ fn by_job(
     (estimate::listing(&estimates, empty), closing)
 }
 
+/// The offer with an id that begins so, whether it sells GPUs or slices.
+pub(crate) fn offer_filter(id: &str) -> Result<Filter, Failure> {
+    let bad = |problem: String| Failure::new(Code::BadValue, problem);
+    let terms = [(Field::Id, id), (Field::Partition, "any")];
+    let terms = terms.map(|(field, value)| Term::compare(field, Comparison::Equal, value));
+    let terms: Result<Vec<Term>, _> = terms.into_iter().collect();
+    let terms = terms.map_err(|problem| bad(problem.to_string()))?;
+    Filter::of(terms).map_err(|problem| bad(problem.to_string()))
+}
+
 /// As many offers as a broker answers with.
 fn most() -> u16 {
     u16::try_from(FOUND_MAX).unwrap_or(u16::MAX)
@@ -247,10 +261,7 @@ pub(crate) async fn find_offer(
     disk: Bytes,
     kind: ContractKind,
 ) -> Result<Vec<Candidate>, Failure> {
-    let term = Term::compare(Field::Id, Comparison::Equal, typed)
-        .map_err(|problem| Failure::new(Code::BadValue, problem.to_string()))?;
-    let filter = Filter::of(vec![term])
-        .map_err(|problem| Failure::new(Code::BadValue, problem.to_string()))?;
+    let filter = offer_filter(typed)?;
     let search = Search {
         filter,
         sort: List::default(),

@@ -1,7 +1,8 @@
 //! A preview as programs read it.
 
 use super::Preview;
-use crate::view::{kind_word, rfc3339};
+use crate::commands::search::verification_json;
+use crate::view::{kind_word, rfc3339, slice_json};
 use protocol::bounded::{List, Text};
 use protocol::order::Target;
 use protocol::terms::Deal;
@@ -18,6 +19,8 @@ impl Preview<'_> {
             "broker": self.broker.id.to_string(),
             "kind": kind_word(order.deal.kind()),
             "gpu_count": order.gpus,
+            "partition": slice_json(self.fixed().and_then(|offer| offer.partition.as_ref())),
+            "verification": self.known.map(|known| verification_json(&known.verification)),
             "cpu_millicores": order.cpu_millicores,
             "ram_bytes": order.ram.map(|ram| ram.0),
             "name": order.name.as_str(),

@@ -1,5 +1,7 @@
 //! What previews say and refuse, with sums worked out by hand.
 
+mod slices;
+
 use super::*;
 use crate::failure::Code;
 use crate::fixtures::offers;

@@ -1,18 +1,21 @@
 //! A preview as people read it.
 
 use super::{DAY, HOUR, Preview};
-use crate::view::{clock_time, cores_in_words, lasts, portion_in_words, ram_in_words, unit};
+use crate::view::{apart_in_words, offered_in_words, slice_in_words};
+use crate::view::{clock_time, cores_in_words, lasts, ram_in_words, unit};
 use protocol::machine::ContainerNetwork;
+use protocol::offer::Partition;
 use protocol::order::Target;
 use protocol::terms::{Deal, Prices, compute_due, storage_due};
 use protocol::units::{MicroUsd, Millis, PricePerHour, Seconds, Timestamp};
+use protocol::verify::VerificationLevel;
 
 type Line = (String, String);
 
 impl Preview<'_> {
     /// One sentence, for those who agreed before they were shown: kind and price are always said.
     pub(crate) fn sentence(&self) -> String {
-        let (gpus, most) = (gpus_in_words(self.order.gpus), self.order.budget);
+        let (gpus, most) = (self.number_in_words(), self.order.budget);
         let what = match self.fixed() {
             Some(offer) => format!("{} of {}", gpus, offer.id.short()),
             None => gpus,
@@ -41,11 +44,43 @@ impl Preview<'_> {
         }
     }
 
+    /// How many GPUs, or which slice.
+    fn number_in_words(&self) -> String {
+        match self.slice() {
+            Some(slice) => format!("1 slice {}", slice.profile),
+            None => gpus_in_words(self.order.gpus),
+        }
+    }
+
+    /// The slice that is rented, where the order names its offer.
+    fn slice(&self) -> Option<&Partition> {
+        self.fixed().and_then(|offer| offer.partition.as_ref())
+    }
+
+    /// What people should be told before they agree to hardware of which the broker has no proof.
+    pub(crate) fn doubt(&self) -> Option<String> {
+        let known = self.known?;
+        match &known.verification {
+            VerificationLevel::Verified { .. } => None,
+            VerificationLevel::Unverified | VerificationLevel::Withdrawn { .. } => Some(format!(
+                "the hardware is {}",
+                proof_in_words(&known.verification)
+            )),
+        }
+    }
+
     pub(super) fn lines(&self) -> Vec<Line> {
         let mut lines = Vec::new();
         let mut line = |label: &str, value: String| lines.push((label.to_owned(), value));
         line("Offer", self.offer_in_words());
         line("GPU", self.gpu_in_words());
+        if let Some(slice) = self.slice() {
+            line("Slice", slice_in_words(slice));
+            line("", apart_in_words(slice.isolation).to_owned());
+        }
+        if let Some(known) = self.known {
+            line("Hardware", proof_in_words(&known.verification));
+        }
         line("Machine", self.machine_in_words());
         line("Image", self.image_in_words());
         line("Kind", self.kind_in_words());
@@ -107,7 +142,7 @@ impl Preview<'_> {
 
     fn gpu_in_words(&self) -> String {
         match self.offer() {
-            Some(offer) => portion_in_words(&offer.share.gpus, self.order.gpus),
+            Some(offer) => offered_in_words(offer, self.order.gpus),
             None => gpus_in_words(self.order.gpus),
         }
     }
@@ -334,6 +369,21 @@ impl Preview<'_> {
 /// A time that began a moment ago, to the next second.
 const fn about(time: Millis) -> Seconds {
     time.plus(Millis(999)).seconds()
+}
+
+/// How far the broker has proof of the hardware.
+pub(super) fn proof_in_words(level: &VerificationLevel) -> String {
+    match level {
+        VerificationLevel::Verified { at, .. } => {
+            format!("proved to the broker on {}", clock_time(*at))
+        }
+        VerificationLevel::Unverified => {
+            "not proved: the broker has its host's word for it".to_owned()
+        }
+        VerificationLevel::Withdrawn { reason, at } => {
+            format!("not proved since {}: {reason}", clock_time(*at))
+        }
+    }
 }
 
 /// GPUs of which only the number is known.

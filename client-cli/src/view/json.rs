@@ -2,7 +2,7 @@
 
 use super::phase::reason_in_words;
 use super::sums::{ends_by, hourly, term_ends};
-use super::{Held, rfc3339};
+use super::{Held, rfc3339, slice_json};
 use protocol::lease::{LeaseView, Phase};
 use protocol::machine::Gpu;
 use protocol::terms::{ContractKind, Rates};
@@ -58,6 +58,7 @@ fn of_lease(held: &Held, now: Timestamp) -> Value {
         "image": view.image.to_string(),
         "gpu_count": view.gpu_count,
         "gpus": view.gpus.iter().map(gpu_json).collect::<Vec<_>>(),
+        "partition": slice_json(view.partition.as_ref()),
         "cpu_millicores": view.cpu_millicores,
         "ram_bytes": view.ram.0,
         "disk_bytes": view.disk.0,

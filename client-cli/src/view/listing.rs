@@ -2,7 +2,7 @@
 
 use super::json::lease_json;
 use super::sums::{ends_by, hourly};
-use super::{Held, clock_time, gpus_in_words};
+use super::{Held, clock_time, goods_in_words};
 use crate::printer::{Column, Listing, Row};
 use protocol::lease::{PauseCause, Phase};
 use protocol::units::Timestamp;
@@ -43,6 +43,7 @@ pub(crate) fn lease_listing(leases: &[Held], now: Timestamp, all: bool) -> Listi
 
 fn lease_row(held: &Held, now: Timestamp) -> Row {
     let view = &held.view;
+    let gpus = u16::try_from(view.gpus.len()).unwrap_or(u16::MAX);
     let ends = ends_by(view, now).map(|at| at.since(now).seconds().to_string());
     Row {
         id: view.id.to_string(),
@@ -51,7 +52,7 @@ fn lease_row(held: &Held, now: Timestamp) -> Row {
             view.id.short(),
             state(&view.phase, now),
             view.kind.word().to_owned(),
-            gpus_in_words(&view.gpus),
+            goods_in_words(&view.gpus, gpus, view.partition.as_ref()),
             hourly(view).to_string().replace('$', ""),
             view.charged.total().to_string(),
             ends.unwrap_or_else(|| "-".to_owned()),

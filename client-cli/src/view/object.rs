@@ -3,7 +3,8 @@
 use super::json::lease_json;
 use super::phase::reason_in_words;
 use super::sums::{cancelled, disk_per_day, ends_by, hourly, term_ends};
-use super::{Held, clock_time, cores_in_words, gpus_in_words, ram_in_words, unit};
+use super::{Held, clock_time, cores_in_words, goods_in_words, ram_in_words, unit};
+use super::{apart_in_words, slice_in_words};
 use crate::commands::bid::to_win;
 use crate::printer::Object;
 use protocol::lease::{LeaseView, Phase};
@@ -30,13 +31,19 @@ pub(crate) fn lease_object(held: &Held, now: Timestamp) -> Object {
             format!("{}, fee {} of what you pay", held.broker.short(), view.fee),
         ),
         line("GPU", gpu_in_words(view)),
+    ];
+    if let Some(slice) = &view.partition {
+        lines.push(line("Slice", slice_in_words(slice)));
+        lines.push(line("", apart_in_words(slice.isolation).to_owned()));
+    }
+    lines.extend([
         line("Machine", machine_in_words(view)),
         line("Image", view.image.to_string()),
         line("Kind", kind_in_words(view)),
         line("Price", price_in_words(view, hourly)),
         line("So far", so_far_in_words(view)),
         line("Ordered", clock_time(view.ordered_at)),
-    ];
+    ]);
     lines.extend(deal_lines(view, now));
     if let Some(started) = view.started_at {
         lines.push(line("Started", clock_time(started)));
@@ -91,7 +98,10 @@ fn state_in_words(view: &LeaseView, now: Timestamp) -> String {
 fn gpu_in_words(view: &LeaseView) -> String {
     match (view.gpus.is_empty(), view.gpu_count) {
         (true, 1..) => format!("{} asked for", view.gpu_count),
-        _ => gpus_in_words(&view.gpus),
+        _ => {
+            let count = u16::try_from(view.gpus.len()).unwrap_or(u16::MAX);
+            goods_in_words(&view.gpus, count, view.partition.as_ref())
+        }
     }
 }
 

@@ -4,8 +4,11 @@
 
 use crate::failure::{Code, Failure};
 use crate::files::text_of;
+use protocol::bounded::Text;
 use protocol::cost::{Interruption, JobProfile, Site, card_of};
 use protocol::filter::ModelName;
+use protocol::machine::Quantity;
+use protocol::offer::{Isolation, Partition};
 use protocol::terms::{ContractKind, Need, Prices};
 use protocol::units::{Bytes, MicroUsd, PricePerGb, PricePerGbMonth, PricePerHour, Seconds};
 use serde::de::{Error, Unexpected};
@@ -68,6 +71,27 @@ struct Item {
     unpack_bytes_per_second: Option<Measure>,
     units_per_second: Option<Measure>,
     has_image: Option<bool>,
+    partition: Option<ItemSlice>,
+    #[serde(default)]
+    measures: Vec<ItemResult>,
+}
+
+/// Which slice of its GPU it is.
+#[derive(Deserialize)]
+struct ItemSlice {
+    profile: String,
+    vram_bytes: u64,
+    multiprocessors: u16,
+    multiprocessors_of_gpu: u16,
+    memory_slices: u8,
+    memory_slices_of_gpu: u8,
+}
+
+/// What a benchmark measured.
+#[derive(Deserialize)]
+struct ItemResult {
+    quantity: String,
+    value: Measure,
 }
 
 #[derive(Deserialize)]
@@ -125,6 +149,18 @@ fn parse(text: &str, job: &JobProfile) -> Result<Vec<Listed>, serde_json::Error>
     Ok(listed.map(|(item, json)| item.listed(job, json)).collect())
 }
 
+impl ItemSlice {
+    fn partition(&self) -> Partition {
+        Partition {
+            profile: Text::cut(&self.profile),
+            vram: Bytes(self.vram_bytes),
+            multiprocessors: (self.multiprocessors, self.multiprocessors_of_gpu),
+            memory_slices: (self.memory_slices, self.memory_slices_of_gpu),
+            isolation: Isolation::Hardware,
+        }
+    }
+}
+
 impl Item {
     fn listed(self, job: &JobProfile, json: Value) -> Listed {
         let all = u16::try_from(self.gpus.len()).unwrap_or(u16::MAX);
@@ -134,18 +170,32 @@ impl Item {
             ModelName::reported(&gpu.model, Bytes(gpu.vram_bytes))
         });
         let prices = self.prices(count);
+        let slice = self.partition.as_ref().map(ItemSlice::partition);
+        let card = card_of(&model);
+        let card = match &slice {
+            Some(slice) => card.map(|card| card.slice(slice)),
+            None => card,
+        };
+        let result = |quantity: Quantity, bytes: f64| {
+            let mut results = self.measures.iter();
+            let found = results.find(|one| one.quantity == quantity.key())?;
+            Some(found.value.0 * bytes).filter(|speed| *speed > 0.0)
+        };
+        let rate = job.rate_on(&model).filter(|_| slice.is_none());
         let measured = |measure: Option<Measure>| measure.map(|Measure(number)| number);
         let is_interruptible = self.kind.as_deref() == Some(ContractKind::Interruptible.word());
         let site = Site {
             prices,
             gpus: count,
             machines: 1,
-            card: card_of(&model),
-            rate: measured(self.units_per_second).or_else(|| job.rate_on(&model)),
+            card,
+            rate: measured(self.units_per_second).or(rate),
             boot: measured(self.boot_seconds),
-            download: measured(self.download_bytes_per_second),
-            upload: measured(self.upload_bytes_per_second),
-            disk: measured(self.disk_bytes_per_second),
+            download: measured(self.download_bytes_per_second)
+                .or_else(|| result(Quantity::Download, 125.0)),
+            upload: measured(self.upload_bytes_per_second)
+                .or_else(|| result(Quantity::Upload, 125.0)),
+            disk: measured(self.disk_bytes_per_second).or_else(|| result(Quantity::DiskRead, 1e6)),
             unpack: measured(self.unpack_bytes_per_second),
             has_image: self.has_image,
             hazard: measured(self.failures_per_hour),
@@ -157,10 +207,14 @@ impl Item {
             disk_max: self.disk_max_bytes.map(Bytes),
             ..Site::default()
         };
+        let profile = slice.map_or_else(String::new, |slice| format!(" {}", slice.profile));
         let name = first.map(|gpu| gpu.model.replace("NVIDIA ", "").replace("GeForce ", ""));
         Listed {
             id: self.id,
-            gpus: name.map_or_else(|| "none".to_owned(), |name| format!("{count}x {name}")),
+            gpus: name.map_or_else(
+                || "none".to_owned(),
+                |name| format!("{count}x {name}{profile}"),
+            ),
             hourly: prices.all_in_hour(Need::disk(job.disk)),
             site,
             json,

@@ -88,7 +88,7 @@ async fn named(
         return Ok(Choice {
             candidates: Vec::new(),
             matching: 0,
-            aim: Aim::Any(filter_of(id)?),
+            aim: Aim::Any(search::offer_filter(&id.to_string())?),
             gpus: wanted.unwrap_or(1),
         });
     }
@@ -183,13 +183,6 @@ fn with_gpus(filter: Filter, gpus: Option<u16>) -> Result<Filter, Failure> {
     let mut terms = filter.terms.into_vec();
     terms.push(term);
     Filter::of(terms).map_err(|problem| Failure::new(Code::BadExpression, problem.to_string()))
-}
-
-fn filter_of(id: OfferId) -> Result<Filter, Failure> {
-    let bad = |problem: String| Failure::new(Code::BadValue, problem);
-    let term = Term::compare(Field::Id, Comparison::Equal, &id.to_string())
-        .map_err(|problem| bad(problem.to_string()))?;
-    Filter::of(vec![term]).map_err(|problem| bad(problem.to_string()))
 }
 
 /// The portion that is meant of the only offer called so: with as many GPUs as were asked for, or the fewest.

@@ -10,6 +10,7 @@ use protocol::offer::{Offer, offer_id};
 use protocol::signed::Verified;
 use protocol::terms::{ContractKind, Need, Prices, reserved};
 use protocol::units::{MicroUsd, PricePerHour};
+use protocol::verify::VerificationLevel;
 
 /// The term that discounted rates are shown for.
 pub(crate) const DAYS_SHOWN: u16 = 30;
@@ -29,6 +30,8 @@ pub(crate) struct Candidate {
     pub reliability: u32,
     /// How often its host fails, in failures in 10⁹ hours; 0 when nothing is known of it.
     pub hazard: u32,
+    /// How far a broker has proof of the hardware.
+    pub verification: VerificationLevel,
     /// Through whom it can be rented, in configured order.
     pub brokers: Vec<BrokerId>,
 }
@@ -55,10 +58,12 @@ impl Candidate {
     }
 
     /// What it has in the fields of a search; priced as its kind is.
-    pub(super) fn facts(&self) -> Facts {
+    pub(crate) fn facts(&self) -> Facts {
         let mut offer = self.offer.body().clone();
         offer.prices.compute = self.price;
-        Facts::of(self.host(), &offer, self.gpus).with_reliability(self.reliability)
+        Facts::of(self.host(), &offer, self.gpus)
+            .with_reliability(self.reliability)
+            .with_verification(&self.verification)
     }
 }
 
@@ -92,6 +97,7 @@ pub(super) fn open(
         pushes_out: portion.pushes_out,
         reliability: portion.reliability.min(1_000_000),
         hazard: portion.hazard,
+        verification: portion.verification.clone(),
         brokers: vec![broker],
     })
 }

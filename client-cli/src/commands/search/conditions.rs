@@ -4,7 +4,9 @@
 
 use crate::amounts::{in_gigabytes, parse_gigabytes, parse_percent, parse_price, shortened};
 use crate::failure::{Code, Failure};
-use protocol::filter::{Comparison, Field, Filter, ParseError, ParseProblem, Term, ValueProblem};
+use protocol::filter::{
+    Comparison, Field, Filter, ParseError, ParseProblem, Term, Test, Value, ValueProblem,
+};
 use protocol::units::{Bytes, PricePerHour};
 
 /// Disk of a lease for which none is asked, in GB.
@@ -22,6 +24,9 @@ pub(crate) struct FilterArgs {
     /// Number of GPUs of the lease
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub gpus: Option<u16>,
+    /// A slice of a GPU of this kind, like 3g.40gb; any for slices and GPUs alike [default: whole GPUs]
+    #[arg(long, value_name = "PROFILE")]
+    pub partition: Option<String>,
     /// Memory of each GPU at least, in GB as sold
     #[arg(long, value_name = "GB")]
     pub min_vram: Option<String>,
@@ -92,6 +97,7 @@ impl FilterArgs {
         };
         flag("--gpu", (!self.gpu.is_empty()).then(|| self.gpu.join(",")));
         flag("--gpus", self.gpus.map(|number| number.to_string()));
+        flag("--partition", self.partition.clone());
         flag("--min-vram", self.min_vram.clone());
         flag("--min-cpus", self.min_cpus.clone());
         flag("--min-ram", self.min_ram.clone());
@@ -120,6 +126,12 @@ impl FilterArgs {
         let price = self.max_price.map(|price| price.amount().decimal());
         let flags = [
             ("--gpus", Field::NumGpus, Comparison::Equal, &gpus),
+            (
+                "--partition",
+                Field::Partition,
+                Comparison::Equal,
+                &self.partition,
+            ),
             (
                 "--min-vram",
                 Field::GpuRam,
@@ -168,6 +180,7 @@ impl FilterArgs {
             term,
         }));
         conditions.push(self.disk_condition()?);
+        check_alone(&conditions)?;
         Ok(conditions)
     }
 
@@ -180,6 +193,36 @@ impl FilterArgs {
         };
         let term = Term::compare(Field::DiskSpace, Comparison::AtLeast, &gigabytes);
         condition(format!("--disk {gigabytes}{default}"), term)
+    }
+}
+
+/// A slice is leased alone: a program can use one of them, and no two of one GPU reach each other.
+fn check_alone(conditions: &[Condition]) -> Result<(), Failure> {
+    let equal = |field: Field| {
+        let mut of_it = conditions
+            .iter()
+            .filter(move |one| one.term.field() == field);
+        of_it.find_map(|one| match one.term.test() {
+            Test::Compare(Comparison::Equal, value) => Some((one, value)),
+            Test::Compare(..) | Test::In(_) | Test::NotIn(_) => None,
+        })
+    };
+    let is_slice = |value: &Value| match value {
+        Value::Text(profile) => !matches!(profile.as_str(), "any" | "none"),
+        Value::Number(_) | Value::Flag(_) | Value::Version(_) => false,
+    };
+    match (equal(Field::Partition), equal(Field::NumGpus)) {
+        (Some((slice, profile)), Some((gpus, number)))
+            if is_slice(profile) && *number != Value::Number(1) =>
+        {
+            let what = format!(
+                "{} and {}: a slice is leased alone, since a program can use one of them",
+                slice.label, gpus.label
+            );
+            Err(Failure::new(Code::BadValue, what)
+                .help("rent several leases, or whole GPUs: leave --partition out"))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -210,135 +253,4 @@ pub(super) fn of_parse_error(error: &ParseError, written: &str) -> Failure {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use clap::Parser;
-
-    #[derive(Debug, Parser)]
-    struct Line {
-        #[command(flatten)]
-        filter: FilterArgs,
-    }
-
-    fn typed(words: &[&str]) -> FilterArgs {
-        Line::try_parse_from(std::iter::once(&"feira").chain(words))
-            .unwrap()
-            .filter
-    }
-
-    // peers 3.1 #12: a disk is asked for as at least so much.
-    #[test]
-    fn flags_and_expression_become_one_filter() {
-        let args = typed(&[
-            "--gpu",
-            "rtx4090,h100",
-            "--gpus",
-            "2",
-            "--min-vram",
-            "24",
-            "--max-price",
-            "0.40",
-            "--disk",
-            "60",
-            "cuda_vers>=12.4",
-            "has_avx=true",
-        ]);
-        let filter = args.filter().unwrap();
-        assert_eq!(
-            filter.to_string(),
-            "gpu_name in [RTX4090,H100] num_gpus=2 gpu_ram>=24 dph_total<=0.4 cuda_max_good>=12.4 \
-             has_avx=true disk_space>=60"
-        );
-        let labels: Vec<String> = args
-            .conditions()
-            .unwrap()
-            .into_iter()
-            .map(|condition| condition.label)
-            .collect();
-        assert_eq!(
-            labels,
-            [
-                "--gpu rtx4090,h100",
-                "--gpus 2",
-                "--min-vram 24",
-                "--max-price 0.4",
-                "cuda_max_good>=12.4",
-                "has_avx=true",
-                "--disk 60",
-            ]
-        );
-        assert_eq!(args.disk(), Bytes::from_gb(60));
-    }
-
-    #[test]
-    fn nothing_typed_asks_for_the_default_disk_alone() {
-        let args = typed(&[]);
-        assert!(args.is_empty());
-        assert_eq!(args.filter().unwrap().to_string(), "disk_space>=10");
-        assert_eq!(args.conditions().unwrap()[0].label, "--disk 10 (default)");
-        assert!(!typed(&["--gpus", "1"]).is_empty());
-    }
-
-    #[test]
-    fn a_mistyped_field_is_refused_with_the_one_that_was_meant() {
-        let failure = typed(&["gpu=h100 dph_totl<10"]).filter().unwrap_err();
-        assert_eq!(failure.code(), Code::UnknownField);
-        assert_eq!(failure.what(), "unknown field 'dph_totl'");
-        assert_eq!(
-            failure.help_lines(),
-            [
-                "a similar field exists: 'dph_total' (here also: dph, price)",
-                "all fields: feira help fields",
-            ]
-        );
-        let failure = typed(&["dlperf>99"]).filter().unwrap_err();
-        assert_eq!(failure.code(), Code::UnknownField);
-        let failure = typed(&["num_gpus>=two"]).filter().unwrap_err();
-        assert_eq!(failure.code(), Code::BadExpression);
-        assert!(
-            failure
-                .what()
-                .ends_with("(at character 11 of num_gpus>=two)"),
-            "{failure:?}"
-        );
-        let failure = typed(&["--min-vram", "lots"]).filter().unwrap_err();
-        assert_eq!(failure.code(), Code::BadValue);
-        assert!(
-            failure
-                .what()
-                .starts_with("--min-vram lots: 'lots' is not a value"),
-            "{failure:?}"
-        );
-    }
-
-    #[test]
-    fn what_was_typed_can_be_typed_again() {
-        let words = [
-            "--gpu",
-            "rtx4090,h100",
-            "--gpus",
-            "2",
-            "--min-vram",
-            "24",
-            "--min-cpus",
-            "4",
-            "--min-ram",
-            "16",
-            "--min-cuda",
-            "12.4",
-            "--max-price",
-            "0.4",
-            "--disk",
-            "60",
-            "--host",
-            "h-7k3f",
-            "has_avx=true",
-        ];
-        let args = typed(&words);
-        let again = args.words();
-        let again: Vec<&str> = again.iter().map(String::as_str).collect();
-        assert_eq!(typed(&again), args);
-        assert_eq!(again.first(), Some(&"has_avx=true"));
-        assert!(typed(&[]).words().is_empty());
-    }
-}
+mod tests;

@@ -12,12 +12,12 @@ A search expression is a list of conditions, FIELD OPERATOR VALUE, all of which 
 Operators: < <= = != >= > in notin (also lt lte eq neq gte gt nin). Lists: gpu in [RTX_4090,RTX_5090].
 Names of GPUs meet in any form (RTX 4090, rtx4090, RTX_4090, NVIDIA GeForce RTX 4090); a name without form
 means all forms (H100 is PCIe, SXM and NVL). The value any is no condition. What is not known of an offer
-meets no condition. --sort takes the same names, with a - behind one for the largest first.
+(not measured, not said) meets no condition. Slices of GPUs are found where partition is named, and only there. --sort takes the same names, with a - behind one for the largest first.
 ";
 
 const CLOSING: &str = "\
-Vast's other fields (dlperf, inet_up, geolocation, …) are refused with the reason: nobody
-measures them here yet.
+What was measured is the host's own word, signed, to three digits; a broker refuses what its model cannot do, and
+verified says whether it has proof. Vast's other fields (dlperf, geolocation, …) are refused with the reason.
 ";
 
 /// The whole page.

@@ -8,6 +8,7 @@ use protocol::filter::{Elimination, Facts, Prepared, SortKey, compare};
 use protocol::ids::{BrokerId, OfferId};
 use protocol::message::{Found, FoundOffer, Search};
 use protocol::terms::{ContractKind, Need};
+use protocol::verify::VerificationLevel;
 use std::collections::BTreeMap;
 
 /// What all brokers found.
@@ -111,6 +112,7 @@ impl<'a> Merger<'a> {
         let asked = || {
             Facts::of(candidate.host(), candidate.offer.body(), candidate.gpus)
                 .with_reliability(candidate.reliability)
+                .with_verification(&candidate.verification)
         };
         if !self.filter.matches(&facts) && !self.filter.matches(&asked()) {
             return Err("does not match".to_owned());
@@ -135,12 +137,14 @@ impl<'a> Merger<'a> {
         let (price, pushes_out) = (cheaper.price, cheaper.pushes_out);
         let reliability = new.reliability.min(known.reliability);
         let hazard = new.hazard.max(known.hazard);
+        let verification = cautious(&new.verification, &known.verification).clone();
         if new.offer.body().sequence > known.offer.body().sequence {
             *known = new;
         }
         known.brokers = brokers;
         known.reliability = reliability;
         known.hazard = hazard;
+        known.verification = verification;
         if is_bid {
             (known.price, known.pushes_out) = (price, pushes_out);
         }
@@ -192,13 +196,25 @@ impl<'a> Merger<'a> {
     }
 }
 
+/// What two brokers say of one hardware: that a proof failed counts, then that one did not.
+const fn cautious<'a>(
+    left: &'a VerificationLevel,
+    right: &'a VerificationLevel,
+) -> &'a VerificationLevel {
+    match (left, right) {
+        (VerificationLevel::Withdrawn { .. }, _) | (_, VerificationLevel::Unverified) => left,
+        (_, VerificationLevel::Withdrawn { .. }) | (VerificationLevel::Unverified, _) => right,
+        (VerificationLevel::Verified { .. }, VerificationLevel::Verified { .. }) => left,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::fixtures::offers;
     use protocol::bounded::List;
     use protocol::filter::parse_sort;
-    use protocol::units::MicroUsd;
+    use protocol::units::{MicroUsd, Timestamp};
 
     const ONE: BrokerId = offers::BROKERS[0];
     const TWO: BrokerId = offers::BROKERS[1];
@@ -243,6 +259,32 @@ mod tests {
         // Five and four, of which one is the same.
         assert_eq!((finding.matching, finding.of), (2, 8));
         assert!(finding.warnings.is_empty());
+    }
+
+    #[test]
+    fn a_proof_that_failed_at_one_broker_counts_and_then_one_that_did_not() {
+        let at = Timestamp(1);
+        let verdict = protocol::ids::Digest::of(b"verdict");
+        let proved = VerificationLevel::Verified { at, verdict };
+        let reason = protocol::verify::Withdrawal::Stale;
+        let failed = VerificationLevel::Withdrawn { reason, at };
+        let unknown = VerificationLevel::Unverified;
+        let query = search("");
+        for (one, two, wanted) in [
+            (&proved, &unknown, &proved),
+            (&unknown, &proved, &proved),
+            (&proved, &failed, &failed),
+            (&failed, &unknown, &failed),
+            (&unknown, &unknown, &unknown),
+        ] {
+            let mut merger = Merger::new(&query);
+            for (broker, level) in [(ONE, one), (TWO, two)] {
+                let mut offer = offers::found(1, 1, 300_000);
+                offer.verification = level.clone();
+                merger.add(broker, &found(vec![offer], 1, 1));
+            }
+            assert_eq!(&merger.finish().candidates[0].verification, wanted);
+        }
     }
 
     #[test]

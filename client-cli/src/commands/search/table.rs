@@ -10,13 +10,16 @@ use super::merge::Finding;
 use super::why::grouped;
 use crate::amounts::{in_gigabytes, shortened};
 use crate::printer::{Column, Listing, Row};
-use crate::view::{cores_in_words, portion_in_words, ram_in_words};
+use crate::view::{cores_in_words, offered_in_words, ram_in_words};
 pub(super) use json::offer_json;
+pub(crate) use json::verification_json;
+use protocol::filter::{Fact, Field};
 use protocol::machine::{ContainerNetwork, Gpu};
 use protocol::message::{FOUND_MAX, Search};
 use protocol::offer::Offer;
-use protocol::terms::ContractKind;
+use protocol::terms::{ContractKind, Need};
 use protocol::units::{Bytes, PricePerHour};
+use protocol::verify::VerificationLevel;
 
 const SCHEMA: &str = "feira.offers/1";
 
@@ -38,6 +41,7 @@ pub(super) fn listing(finding: &Finding, search: &Search, empty: String) -> List
             Column::right("RAM").rank(3),
             Column::right("DISK MAX").rank(4),
             Column::left("HOST").rank(5),
+            Column::left("PROVED").rank(6),
             Column::right("$/GPU").wide(),
             Column::left("SOLD AS").wide(),
             Column::right("FLOOR").wide(),
@@ -50,6 +54,8 @@ pub(super) fn listing(finding: &Finding, search: &Search, empty: String) -> List
             Column::left("DRIVER").wide(),
             Column::left("CPU").wide(),
             Column::left("BROKERS").wide(),
+            Column::right("SCORE").wide(),
+            Column::right("SCORE/$").wide(),
         ],
         rows: by_machine(&finding.candidates)
             .into_iter()
@@ -137,13 +143,14 @@ fn row(candidate: &Candidate, search: &Search) -> Row {
         cells: [
             vec![
                 offer.id.short(),
-                portion_in_words(&offer.share.gpus, candidate.gpus),
+                offered_in_words(offer, candidate.gpus),
                 bare(candidate.hourly(search.need)),
                 percent(candidate.reliability),
                 cores_in_words(cpus),
                 ram_in_words(ram),
                 format!("{} GB", disk.gb()),
                 candidate.host().short(),
+                proved(&candidate.verification).to_owned(),
             ],
             wide_cells(candidate),
         ]
@@ -176,7 +183,39 @@ fn wide_cells(candidate: &Candidate) -> Vec<String> {
         first.map_or_else(none, |gpu| gpu.driver.to_string()),
         offer.machine.cpu_model.to_string(),
         brokers.join(","),
+        hundredths(score(candidate, Field::Score)),
+        hundredths(score(candidate, Field::ScorePerDollar)),
     ]
+}
+
+/// A score in hundredths, if it was measured.
+fn score(candidate: &Candidate, field: Field) -> Option<i64> {
+    match candidate.facts().fact(field, Need::default()) {
+        Fact::Number(number) => Some(number),
+        Fact::Version(_)
+        | Fact::Flag(_)
+        | Fact::Choice(_)
+        | Fact::Words(_)
+        | Fact::Model(_)
+        | Fact::Id(_)
+        | Fact::Unknown => None,
+    }
+}
+
+fn hundredths(number: Option<i64>) -> String {
+    number.map_or_else(
+        || "-".to_owned(),
+        |number| format!("{}.{}", number / 100, number / 10 % 10),
+    )
+}
+
+/// Whether the broker has proof of the hardware.
+const fn proved(level: &VerificationLevel) -> &'static str {
+    match level {
+        VerificationLevel::Verified { .. } => "yes",
+        VerificationLevel::Unverified => "no",
+        VerificationLevel::Withdrawn { .. } => "failed",
+    }
 }
 
 /// In which numbers of GPUs an offer is sold.

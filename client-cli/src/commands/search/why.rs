@@ -7,7 +7,7 @@ use super::merge::Finding;
 use crate::amounts::in_gigabytes;
 use crate::failure::{Code, Failure};
 use crate::preview::ceiling_of;
-use crate::view::portion_in_words;
+use crate::view::offered_in_words;
 use protocol::filter::Elimination;
 use protocol::terms::ContractKind;
 
@@ -179,7 +179,7 @@ fn nearest(finding: &Finding, conditions: &[Condition]) -> Option<String> {
         .map(|condition| condition.label.as_str())
         .collect();
     let (gpus, offer) = (
-        portion_in_words(&offer.offer.body().share.gpus, offer.gpus),
+        offered_in_words(offer.offer.body(), offer.gpus),
         offer.offer.body(),
     );
     let what = if offer.share.gpus.is_empty() {

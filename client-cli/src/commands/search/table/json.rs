@@ -2,22 +2,24 @@
 
 use super::{network, pieces};
 use crate::commands::search::candidate::Candidate;
-use crate::view::{kind_word, rfc3339};
+use crate::view::{kind_word, rfc3339, slice_json};
 use protocol::cost::hazard_of;
-use protocol::machine::Gpu;
+use protocol::filter::{Fact, Field};
+use protocol::machine::{Gpu, Measure};
 use protocol::message::Search;
+use protocol::offer::Isolation;
 use protocol::terms::Need;
 use protocol::units::{MicroUsd, PricePerHour};
+use protocol::verify::VerificationLevel;
 use serde_json::{Value, json};
 
 /// A portion, with what it costs in the kind of contract that was asked for.
 pub(in crate::commands::search) fn offer_json(candidate: &Candidate, search: &Search) -> Value {
     let mut json = of_offer(candidate);
-    if let (Some(fields), Some(prices)) = (
-        json.as_object_mut(),
-        of_prices(candidate, search).as_object(),
-    ) {
-        fields.extend(prices.clone());
+    for more in [of_prices(candidate, search), of_hardware(candidate)] {
+        if let (Some(fields), Some(more)) = (json.as_object_mut(), more.as_object()) {
+            fields.extend(more.clone());
+        }
     }
     json
 }
@@ -56,9 +58,78 @@ fn of_offer(candidate: &Candidate) -> Value {
         "kernel": machine.kernel.as_str(),
         "engine": machine.engine.as_str(),
         "runtime": machine.runtime.as_str(),
+        "toolkit": some(&machine.toolkit),
         "listed_at": rfc3339(offer.listed_at),
         "expires_at": rfc3339(candidate.offer.header().expires),
     })
+}
+
+/// What it is by hardware: measured, divided, proved. Null where nobody said.
+fn of_hardware(candidate: &Candidate) -> Value {
+    let offer = candidate.offer.body();
+    let facts = candidate.facts();
+    let number = |field: Field, scale: i32| match facts.fact(field, Need::default()) {
+        Fact::Number(number) => i32::try_from(number)
+            .ok()
+            .map(|it| f64::from(it) / f64::from(scale)),
+        Fact::Version(_)
+        | Fact::Flag(_)
+        | Fact::Choice(_)
+        | Fact::Words(_)
+        | Fact::Model(_)
+        | Fact::Id(_)
+        | Fact::Unknown => None,
+    };
+    let isolation = match offer.partition.as_ref().map(|slice| slice.isolation) {
+        None => "whole",
+        Some(Isolation::Hardware) => "hardware",
+        Some(Isolation::Shared) => "shared",
+    };
+    let machine = &offer.machine;
+    json!({
+        "partition": slice_json(offer.partition.as_ref()),
+        "isolation": isolation,
+        "verified": matches!(candidate.verification, VerificationLevel::Verified { .. }),
+        "verification": verification_json(&candidate.verification),
+        "score": number(Field::Score, 100),
+        "score_per_usd_hour": number(Field::ScorePerDollar, 100),
+        "fp32_tflops": number(Field::TotalFlops, 1000),
+        "fp16_tflops": number(Field::TotalFlopsHalf, 1000),
+        "fp32_tflops_per_usd_hour": number(Field::FlopsPerDollar, 1000),
+        "measures": offer.measures.iter().map(measure_json).collect::<Vec<_>>(),
+        "cpu_mhz": (machine.cpu_mhz > 0).then_some(machine.cpu_mhz),
+        "numa_nodes": machine.numa_nodes,
+        "mainboard": some(&machine.mainboard),
+        "disk_model": some(&machine.disk_model),
+    })
+}
+
+/// How far a broker has proof of the hardware.
+pub(crate) fn verification_json(level: &VerificationLevel) -> Value {
+    match level {
+        VerificationLevel::Unverified => json!({"level": "unverified"}),
+        VerificationLevel::Verified { at, verdict } => {
+            json!({"level": "verified", "at": rfc3339(*at), "verdict": verdict.to_string()})
+        }
+        VerificationLevel::Withdrawn { reason, at } => {
+            json!({"level": "deverified", "at": rfc3339(*at), "reason": reason.to_string()})
+        }
+    }
+}
+
+fn measure_json(measure: &Measure) -> Value {
+    json!({
+        "quantity": measure.quantity.key(),
+        "value": measure.value,
+        "method": measure.method.as_str(),
+        "version": measure.version,
+        "at": rfc3339(measure.at),
+    })
+}
+
+/// A text, if it says something.
+fn some(text: &str) -> Option<&str> {
+    (!text.is_empty()).then_some(text)
 }
 
 fn of_prices(candidate: &Candidate, search: &Search) -> Value {
@@ -104,5 +175,16 @@ fn gpu_json(gpu: &Gpu) -> Value {
         "pcie_generation": known(gpu.pcie_generation.into()),
         "pcie_width": known(gpu.pcie_width.into()),
         "power_limit_mw": known(gpu.power_limit_mw),
+        "vendor": gpu.vendor.word(),
+        "architecture": some(&gpu.architecture),
+        "multiprocessors": known(gpu.multiprocessors.into()),
+        "clock_max_mhz": known(gpu.clock_max_mhz),
+        "memory_clock_max_mhz": known(gpu.memory_clock_max_mhz),
+        "pci_address": some(&gpu.pci_address),
+        "ecc": gpu.ecc,
+        "link_group": known(gpu.link_group.into()),
+        "links": gpu.links,
+        "is_divided": gpu.is_divided,
+        "has_display": gpu.has_display,
     })
 }

@@ -2,9 +2,11 @@
 
 use super::*;
 use crate::fixtures::offers;
-use protocol::bounded::List;
+use protocol::bounded::{List, Text};
 use protocol::filter::Filter;
-use protocol::terms::Need;
+use protocol::ids::Digest;
+use protocol::machine::{Measure, Quantity};
+use protocol::units::Timestamp;
 use serde_json::{Value, json};
 
 fn finding() -> Finding {
@@ -76,7 +78,10 @@ fn a_portion_for_bidders_costs_what_wins_for_all_its_gpus_with_the_traffic() {
             &finding.candidates[0].host().short()
         ]
     );
-    assert_eq!(row.cells[8..12], ["0.205", "1,2,3,4", "0.10", "40.00 %"]);
+    assert_eq!(
+        row.cells[8..13],
+        ["no", "0.205", "1,2,3,4", "0.10", "40.00 %"]
+    );
     assert_eq!(row.json["kind"], "interruptible");
     assert_eq!(row.json["num_gpus"], 2);
     assert_eq!(row.json["gpus"].as_array().map(Vec::len), Some(2));
@@ -93,6 +98,73 @@ fn a_portion_for_bidders_costs_what_wins_for_all_its_gpus_with_the_traffic() {
         closing[1],
         format!("Rent the first: feira bid {id} --gpus 2 --max-price 0.205 --image IMAGE")
     );
+}
+
+/// FP16 of 400 TFLOP/s and memory of 1500 GB/s: 100 × √(400 / 71.2 × 1500 / 936) = 300.05, so 300; for $1.30, 230.
+#[test]
+fn a_slice_says_what_it_is_what_was_measured_and_what_is_proved() {
+    let measure = |quantity, value| Measure {
+        quantity,
+        value,
+        method: Text::new("own").unwrap(),
+        version: 1,
+        at: Timestamp(0),
+    };
+    let mut offer = offers::sliced(1, 1_300_000);
+    offer.measures = List::first([
+        measure(Quantity::Fp16Matrix, 400_000),
+        measure(Quantity::GpuMemory, 1_500_000),
+    ]);
+    let mut slice = offers::portion_of(1, offer, 1, 1_300_000);
+    slice.verification = VerificationLevel::Verified {
+        at: Timestamp(0),
+        verdict: Digest::of(b"verdict"),
+    };
+    let finding = Finding {
+        candidates: vec![slice],
+        ..finding()
+    };
+    let listing = listing(&finding, &search(ContractKind::OnDemand), String::new());
+    let row = &listing.rows[0];
+    assert_eq!(
+        (row.cells[1].as_str(), row.cells[8].as_str()),
+        ("1x H100 80GB HBM3 3g.40gb", "yes")
+    );
+    assert_eq!(row.cells[row.cells.len() - 2..], ["300.0", "230.0"]);
+    assert_eq!(row.cells.len(), listing.columns.len());
+    let json = &row.json;
+    assert_eq!(json["partition"]["profile"], "3g.40gb");
+    assert_eq!(json["partition"]["multiprocessors_of_gpu"], 132);
+    assert_eq!(
+        (&json["isolation"], &json["verified"]),
+        (&json!("hardware"), &json!(true))
+    );
+    assert_eq!(json["verification"]["level"], "verified");
+    assert_eq!(json["verification"]["at"], "1970-01-01T00:00:00.000Z");
+    assert_eq!(
+        (&json["score"], &json["fp16_tflops"]),
+        (&json!(300.0), &json!(400.0))
+    );
+    assert_eq!(json["fp32_tflops"], Value::Null);
+    assert_eq!(
+        json["measures"][1]["quantity"],
+        "gpu_memory_mbytes_per_second"
+    );
+    assert_eq!(json["gpus"][0]["vendor"], "nvidia");
+    // Nothing measured, nothing proved, nothing divided.
+    let plain = finding_json(offers::candidate(1, 1, 1));
+    assert_eq!(
+        (&plain["partition"], &plain["score"]),
+        (&Value::Null, &Value::Null)
+    );
+    assert_eq!(
+        (&plain["isolation"], &plain["verification"]["level"]),
+        (&json!("whole"), &json!("unverified"))
+    );
+}
+
+fn finding_json(candidate: Candidate) -> Value {
+    offer_json(&candidate, &search(ContractKind::OnDemand))
 }
 
 // peers 3.1 #7: how many there are, how many are shown, and how to see more.
