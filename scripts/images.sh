@@ -24,6 +24,12 @@ IMAGE_NAMES=(
     index     # the demo image behind an image index, as images for several machines are published
 )
 
+# The prover of hardware, which takes a program that was built before; only pushed where one is named.
+PROVER_NAMES=(
+    prover        # for NVIDIA's GPUs, whose driver the host puts into the container
+    prover-vulkan # with Mesa's Vulkan drivers of this machine, for AMD's and Intel's GPUs and for none
+)
+
 push_images() {
     local registry=$1
     shift
@@ -42,12 +48,13 @@ push_each() {
     for name in "$@"; do
         case "$name" in
             demo | noshell | nocommand | exit3 | stubborn | volume | big | index) ;;
+            prover | prover-vulkan) ;;
             *)
-                echo "no image is called '$name'; there are: ${IMAGE_NAMES[*]}" >&2
+                echo "no image is called '$name'; there are: ${IMAGE_NAMES[*]} ${PROVER_NAMES[*]}" >&2
                 return 2
                 ;;
         esac
-        "image_$name" "$registry" "$work"
+        "image_${name//-/_}" "$registry" "$work"
     done
 }
 
@@ -125,6 +132,63 @@ image_index() {
         application/vnd.oci.image.index.v1+json application/vnd.oci.image.manifest.v1+json \
         "$digest" "$size" "$(architecture)" >"$work/index.index"
     put_manifest "$registry" index "$work/index.index" application/vnd.oci.image.index.v1+json
+}
+
+# The program, its libraries, and something that runs until the program is run beside it. No shell. The driver's
+# own library (libcuda.so.1) is the host's to bring: it has to fit its kernel.
+image_prover() {
+    prover_root "$2/prover.root"
+    layer "$1" "$2" prover "$2/prover.root"
+    manifest "$1" "$2" prover '"Cmd":["/bin/sleep","86400"]'
+}
+
+# Loader and drivers are found by name when they are called for, so no program names them as its libraries.
+image_prover_vulkan() {
+    local root=$2/prover-vulkan.root drivers=/usr/share/vulkan/icd.d
+    prover_root "$root"
+    if [ ! -d "$drivers" ]; then
+        echo "no Vulkan drivers here; install Debian's mesa-vulkan-drivers and libvulkan1" >&2
+        return 1
+    fi
+    mkdir -p "$root$drivers"
+    cp "$drivers"/*.json "$root$drivers/"
+    local library libraries=()
+    for library in libvulkan.so.1 $(sed -n 's/.*"library_path": *"\([^"]*\)".*/\1/p' "$drivers"/*.json); do
+        case "$library" in
+            /*) libraries+=("$library") ;;
+            *) libraries+=("$(ldconfig -p | awk -v name="$library" '$1 == name { print $NF; exit }')") ;;
+        esac
+    done
+    with_libraries "$root" "${libraries[@]}"
+    layer "$1" "$2" prover-vulkan "$root"
+    manifest "$1" "$2" prover-vulkan '"Cmd":["/bin/sleep","86400"]'
+}
+
+# The program of FEIRA_PROVER, or of a release build.
+prover_root() {
+    local program=${FEIRA_PROVER:-${CARGO_TARGET_DIR:-target}/release/feira-prover}
+    if [ ! -x "$program" ]; then
+        echo "no prover at $program; build it with \`cargo build --release -p prover\`, or set FEIRA_PROVER" >&2
+        return 1
+    fi
+    mkdir -p "$1/bin" "$1/tmp" "$1/workspace"
+    install -m 755 "$(busybox_path)" "$1/bin/sleep"
+    install -m 755 "$program" "$1/bin/feira-prover"
+    with_libraries "$1" "$1/bin/feira-prover"
+}
+
+# with_libraries ROOT FILE…: puts the files that are not in ROOT, and all that `ldd` names of them, into it.
+with_libraries() {
+    local root=$1 file library
+    shift
+    for file in "$@"; do
+        for library in "$file" $(ldd "$file" | awk '{ for (i = 1; i <= NF; i++) if ($i ~ /^\//) print $i }'); do
+            case "$library" in
+                "$root"/*) continue ;;
+            esac
+            [ -e "$root$library" ] || install -D -m 755 "$library" "$root$library"
+        done
+    done
 }
 
 # shell_layer REGISTRY WORK NAME: the layer with a shell, the common commands and a user table.

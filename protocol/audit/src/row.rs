@@ -44,6 +44,16 @@ pub fn left_row(seed: &Seed, parameters: &Parameters, tile: u32, row: u32) -> Ve
     numbers
 }
 
+/// Column `column` of the right matrix of `tile`: K numbers from −127 to 127.
+#[must_use]
+pub fn right_column(seed: &Seed, parameters: &Parameters, tile: u32, column: u32) -> Vec<i8> {
+    let mut numbers = Vec::new();
+    for_stretches(seed, parameters, tile, column, |_, stretch| {
+        numbers.extend_from_slice(stretch);
+    });
+    numbers
+}
+
 /// The products of one column of the right matrix with rows of the left one, none of them reduced.
 #[must_use]
 pub fn products(
