@@ -290,7 +290,15 @@ impl HostActor {
         let mut gpus = Vec::new();
         for group in &self.spec.gpus {
             for index in 0..group.count {
-                gpus.push(gpu(&group.model, &format!("{}-{index:02}", group.model)));
+                // The name of a slice has its GPU's in it, and no spaces.
+                let name = if group.slices.is_empty() {
+                    group.model.clone()
+                } else {
+                    group
+                        .model
+                        .replace(|c: char| !c.is_ascii_alphanumeric(), "-")
+                };
+                gpus.push(gpu(&group.model, &format!("{name}-{index:02}")));
             }
         }
         Machine {

@@ -133,10 +133,10 @@ fn slices_go_where_least_is_lost_and_fill_a_gpu_before_the_next() {
     }
     let wanted = [
         "00/1g.10gb@6+1",
-        "00/1g.10gb@5+1",
-        "00/2g.20gb@2+2",
-        "01/3g.40gb@4+4",
         "00/1g.10gb@4+1",
+        "00/2g.20gb@0+2",
+        "01/3g.40gb@4+4",
+        "00/1g.10gb@5+1",
     ];
     assert_eq!(places, wanted);
 }
@@ -291,7 +291,10 @@ fn a_slice_is_prepaid_and_converted_as_a_gpu_is() {
         prepay_max: MicroUsd(1_000_000_000),
     };
     // 400 000 × 24 × 30, less 20 %.
-    let term = place(&mut world, 1, THREE, days).unwrap();
+    let mut order = world.deal(THREE, days, 1);
+    order.budget = MicroUsd(300_000_000);
+    let term = world.place(1, order).unwrap();
+    world.follow();
     assert_eq!(
         world.view(term).term.unwrap().prepaid,
         MicroUsd(230_400_000)
@@ -355,7 +358,7 @@ fn what_a_host_withholds_is_not_let() {
     assert_eq!(firm(&mut world, WHOLE), Err(Rejection::OfferTaken));
     let one = firm(&mut world, ONE).unwrap();
     // The best place beside the one that is withheld.
-    assert_eq!(has(&world, one), ["00/1g.10gb@5+1"]);
+    assert_eq!(has(&world, one), ["00/1g.10gb@4+1"]);
     world.withheld = vec![name("GPU-h-00")];
     world.announce();
     assert_eq!(firm(&mut world, ONE), Err(Rejection::OfferTaken));

@@ -163,11 +163,7 @@ impl Play {
                 }
             }
         }
-        let staying = self.live().filter(|lease| match lease.state {
-            State::Clearing { .. } => true,
-            State::Noticed { .. } => false,
-            ref state => state.holds_resources(),
-        });
+        let staying = self.live().filter(|lease| lease.state.holds_resources());
         let cpu: u32 = staying.map(|it| it.contract.share.cpu_millicores).sum();
         prop_assert!(cpu <= 4000 * u32::from(GPUS), "{cpu} thousandths of a core");
         Ok(())
