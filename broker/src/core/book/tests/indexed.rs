@@ -8,8 +8,9 @@ use proptest::prelude::*;
 use protocol::bounded::List;
 use protocol::filter::{Explanation, Facts, compare, parse_sort};
 use protocol::ids::{HostId, OfferId};
+use protocol::machine::Gpu;
 use protocol::message::{Found, Search};
-use protocol::offer::{Offer, offer_id};
+use protocol::offer::{Isolation, Offer, Partition, offer_id};
 use protocol::terms::{ContractKind, Need};
 use protocol::units::{BasisPoints, Bytes, PricePerGb, PricePerGbMonth, PricePerHour, Timestamp};
 use std::collections::BTreeMap;
@@ -47,6 +48,7 @@ struct Made {
     listed_at: u64,
     kernel: usize,
     system: usize,
+    is_sliced: bool,
 }
 
 const MODELS: [&str; 3] = [
@@ -61,13 +63,14 @@ fn made() -> impl Strategy<Value = Made> {
     let names = (0..3_usize, 1..4_usize, 0..4_usize, 0..3_usize);
     let prices = (1..40_u64, 0..3_u64, 0..3_u64);
     let sales = (prop::option::of(1..30_u64), prop::option::of(1..4000_u16));
-    (names, prices, sales, 1..60_u64, 0..3_u64).prop_map(
+    let odds = (0..3_u64, any::<bool>());
+    (names, prices, sales, 1..60_u64, odds).prop_map(
         |(
             (model, gpus, kernel, system),
             (price, storage, upload),
             (floor, discount),
             ram,
-            listed_at,
+            (listed_at, is_sliced),
         )| Made {
             model,
             gpus,
@@ -80,6 +83,7 @@ fn made() -> impl Strategy<Value = Made> {
             listed_at,
             kernel,
             system,
+            is_sliced,
         },
     )
 }
@@ -89,7 +93,19 @@ fn made_offer(number: u32, index: usize, made: &Made) -> Offer {
     let gpus: Vec<_> = (0..made.gpus)
         .map(|card| gpu(MODELS[made.model], &format!("GPU-{index}-{card}")))
         .collect();
-    let resources: Vec<_> = gpus.iter().map(|gpu| gpu.uuid.clone()).collect();
+    let mut resources: Vec<_> = gpus.iter().map(|gpu| gpu.uuid.clone()).collect();
+    // Only the H100 can be cut.
+    if made.is_sliced && made.model == 1 {
+        let places = |gpu: &Gpu| [0, 4].map(|at| text(&format!("{}/3g.40gb@{at}+4", gpu.uuid)));
+        resources = gpus.iter().flat_map(places).collect();
+        offer.partition = Some(Partition {
+            profile: text("3g.40gb"),
+            vram: Bytes(12 << 30),
+            multiprocessors: (60, 132),
+            memory_slices: (4, 8),
+            isolation: Isolation::Hardware,
+        });
+    }
     offer.machine.gpus = List::new(gpus.clone()).unwrap();
     offer.machine.kernel = text(KERNELS[made.kernel]);
     offer.machine.system = text(SYSTEMS[made.system]);
@@ -105,7 +121,11 @@ fn made_offer(number: u32, index: usize, made: &Made) -> Offer {
     offer
 }
 
-const TERMS: [&str; 26] = [
+const TERMS: [&str; 30] = [
+    "partition=any",
+    "partition=3g.40gb",
+    "partition!=none",
+    "verified=false",
     "gpu=rtx4090",
     "gpu!=4090",
     "gpu in [H100,MI300X]",
@@ -283,7 +303,9 @@ impl World {
         let available =
             |listing: &Listing, facts: &Facts| self.available(search.kind, listing, facts.gpus());
         let mut shown = self.portions();
-        shown.retain(|(listing, facts)| available(listing, facts).is_some());
+        shown.retain(|(listing, facts)| {
+            filter.looks_at(facts) && available(listing, facts).is_some()
+        });
         let mut matching = shown.clone();
         matching.retain(|(_, facts)| filter.matches(facts));
         matching.sort_by(|left, right| compare(&search.sort, search.need, left.1, right.1));
