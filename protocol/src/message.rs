@@ -284,14 +284,6 @@ pub enum Rejection {
         /// The order's limit.
         allowed: MicroUsd,
     },
-    /// A prepaid term costs more than the renter agreed to.
-    #[error("the term costs {price} in advance; {allowed} is agreed to")]
-    PrepayAboveLimit {
-        /// What is paid in advance.
-        price: MicroUsd,
-        /// The renter's limit.
-        allowed: MicroUsd,
-    },
     /// The balance does not cover the hold.
     #[error("{needed} must be held to start; {available} is available")]
     NotEnoughMoney {
@@ -377,6 +369,14 @@ pub enum Rejection {
     /// The broker has more to do than it takes on.
     #[error("the broker is busy: try again in a moment")]
     Busy,
+    /// A prepaid term costs more than the renter agreed to.
+    #[error("the term costs {price} in advance; {allowed} is agreed to")]
+    PrepayAboveLimit {
+        /// What is paid in advance.
+        price: MicroUsd,
+        /// The renter's limit.
+        allowed: MicroUsd,
+    },
 }
 
 /// What a broker asks of a host.

@@ -108,7 +108,7 @@ pub struct LeaseCommand {
 }
 
 impl Statement for LeaseCommand {
-    const TYPE: &'static str = "lease-command/v2";
+    const TYPE: &'static str = "lease-command/v3";
 }
 
 #[cfg(test)]

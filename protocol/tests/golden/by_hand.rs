@@ -123,7 +123,7 @@ fn a_statement_is_what_the_envelope_s_drawing_says() {
         &[4],
         b"main",
         &[16],
-        b"lease-command/v2",
+        b"lease-command/v3",
         &[118, 0, 0, 0],
         &payload,
     ]);

@@ -190,7 +190,7 @@ mod tests {
             on: "GPU-0123456789abcdef".to_owned(),
             software: false,
         };
-        // 1008 GB/s in the maker's data sheet.
+        // 1010 GB/s in the catalogue.
         assert_eq!(
             Row::of(&outcome, std::slice::from_ref(&card)).cells(),
             [
@@ -198,7 +198,7 @@ mod tests {
                 "memory",
                 "931000",
                 "MB/s",
-                "1008000",
+                "1010000",
                 "GPU-0123456789ab",
                 "ptx-copy-both-counted v1",
                 "2001-09-09T01:46:40Z"

@@ -18,7 +18,12 @@ fn models(list: &[(&str, u64)]) -> Book {
 
 fn of_model(number: u32, model: &str, price: u64) -> Offer {
     let mut offer = offer(number, "GPU-1", price);
-    offer.machine.gpus = List::new(vec![gpu(model, "GPU-1")]).unwrap();
+    // The fixture's capability is one model's alone.
+    let gpu = Gpu {
+        compute_capability: (0, 0),
+        ..gpu(model, "GPU-1")
+    };
+    offer.machine.gpus = List::new(vec![gpu]).unwrap();
     offer.share.gpus = offer.machine.gpus.clone();
     offer
 }
