@@ -31,7 +31,7 @@ const COPIED: u64 = 1024 * MIB;
 const COPIED_MIN: u64 = 64 * MIB;
 const TRANSFERRED: usize = 256 * 1024 * 1024;
 
-fn driver(doing: &'static str) -> impl Fn(DriverError) -> GpuError {
+pub(crate) fn driver(doing: &'static str) -> impl Fn(DriverError) -> GpuError {
     move |error| GpuError::Driver {
         doing,
         reason: error.to_string(),

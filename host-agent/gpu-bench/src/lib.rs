@@ -5,12 +5,16 @@
 //!
 //! * [`run`]: everything about one GPU.
 //! * `cuda`, `vulkan`: the two ways. Their kernels are in `kernels/`, PTX as text and SPIR-V beside its source.
+//! * [`scrub()`]: all memory of a GPU written and read back, between two leases.
 //! * `settle`: how long a kernel is run until its figure holds.
 
 mod clock;
 mod cuda;
+mod scrub;
 mod settle;
 mod vulkan;
+
+pub use scrub::{Scrub, scrub};
 
 use serde::{Deserialize, Serialize};
 
