@@ -5,6 +5,8 @@
 
 use ed25519_dalek::SigningKey;
 use protocol::bounded::{List, Text};
+use protocol::catalogue::sheet_of;
+use protocol::filter::ModelName;
 use protocol::ids::{BrokerId, HostId, MessageId, OrderId, PublicKey, RenterId};
 use protocol::job::{Job, PinnedImage};
 use protocol::machine::{ContainerNetwork, Gpu, Machine, Vendor};
@@ -84,13 +86,14 @@ fn seller(number: u32, cards: usize, broker: BrokerId, now: Timestamp) -> Outcom
 }
 
 fn gpu(model: &str, vram: u64, number: u32, card: usize) -> Outcome<Gpu> {
+    let sheet = sheet_of(&ModelName::asked(model), Bytes(0));
     Ok(Gpu {
         model: Text::new(model)?,
         uuid: Text::new(format!("GPU-{number:08x}-0000-0000-0000-{card:012x}"))?,
         vram: Bytes(vram << 30),
         driver: Text::new("570.124.06")?,
         cuda: (12, 8),
-        compute_capability: (8, 9),
+        compute_capability: sheet.and_then(|sheet| sheet.capability).unwrap_or_default(),
         pcie_generation: 4,
         pcie_width: 16,
         power_limit_mw: 450_000,

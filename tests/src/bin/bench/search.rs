@@ -130,6 +130,7 @@ impl Scene {
         let announcement = Announcement {
             offers: List::new(offers)?,
             addresses: List::new(Vec::new())?,
+            withheld: List::new(Vec::new())?,
         };
         let reply = self.ask(&host.0, &BrokerRequest::Announce(announcement))?;
         if reply != BrokerReply::Noted {
