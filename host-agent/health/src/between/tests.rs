@@ -1,3 +1,5 @@
+//! Each step between two leases, and each way in which it fails.
+
 use super::*;
 use host_nvml::sample::{EccCounters, ProcessKind, RemappedRows};
 use protocol::bounded::Text;

@@ -1,3 +1,5 @@
+//! Lines as drivers write them, and as renters would like them to be read.
+
 use super::*;
 use proptest::prelude::*;
 

@@ -1,3 +1,5 @@
+//! What fails together, and whom something happened to.
+
 use super::*;
 
 fn device(gpu: &str, link_group: u8, switch: Option<&str>) -> Device {

@@ -1,3 +1,5 @@
+//! What stands in the way of a reset.
+
 use super::*;
 use crate::machine::{Device, Place, Tenancy};
 use host_nvml::sample::ProcessKind;

@@ -1,3 +1,5 @@
+//! A machine of eight GPUs that does what the rules want of it.
+
 use crate::between::{Dirty, Scrubbed};
 use crate::health::Health;
 use crate::input::{Act, Input};

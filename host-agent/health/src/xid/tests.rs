@@ -1,3 +1,5 @@
+//! The table against the rules of the market, number by number.
+
 use super::*;
 use FaultClass::{Driver, Hardware, Link, Program};
 use OnGpu::{Nothing, ResetWhenIdle, Waits};
