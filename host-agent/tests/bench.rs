@@ -109,7 +109,7 @@ fn two_at_once_are_refused_and_an_interrupt_ends_one() {
         .spawn()
         .unwrap();
     let lock = folder.path().join("bench.lock");
-    while std::fs::read_to_string(&lock).is_ok_and(|text| !text.is_empty()) == false {
+    while !std::fs::read_to_string(&lock).is_ok_and(|text| !text.is_empty()) {
         std::thread::sleep(Duration::from_millis(20));
     }
     let pid = first.id().to_string();

@@ -261,9 +261,7 @@ impl Quantity {
     pub const fn unit(self) -> (u64, &'static str) {
         match self {
             Self::Fp32 | Self::Fp16Matrix | Self::Bf16Matrix => (1000, "TFLOP/s"),
-            Self::GpuMemory | Self::HostToDevice | Self::DeviceToHost | Self::Ram => {
-                (1000, "GB/s")
-            }
+            Self::GpuMemory | Self::HostToDevice | Self::DeviceToHost | Self::Ram => (1000, "GB/s"),
             Self::CpuSingle | Self::CpuAll => (1000, "events/s"),
             Self::DiskRead | Self::DiskWrite => (1, "MB/s"),
             Self::DiskRandomRead => (1, "IOPS"),

@@ -225,11 +225,7 @@ impl Offer {
         let is_whole = self.share.gpus.is_empty() || self.partition.is_some();
         let all = if is_whole { 1 } else { self.share.gpus.len() };
         let all = u64::try_from(all).unwrap_or(u64::MAX);
-        let part = if is_whole {
-            1
-        } else {
-            u64::from(gpus)
-        };
+        let part = if is_whole { 1 } else { u64::from(gpus) };
         let of = |bytes: Bytes| Bytes(floor_part(bytes.0, part, all));
         let cpu = floor_part(self.share.cpu_millicores.into(), part, all);
         (

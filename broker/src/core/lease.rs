@@ -157,11 +157,7 @@ impl Lease {
             share,
             partition,
             prices: terms.prices,
-            rates: Rates::flat(if term.is_some() {
-                PricePerHour(0)
-            } else {
-                terms.prices.compute
-            }),
+            rates: Rates::flat(term.map_or(terms.prices.compute, |_| PricePerHour(0))),
             fee: terms.fee,
             // A prepaid term comes out of the same budget.
             budget: body

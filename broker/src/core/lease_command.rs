@@ -64,7 +64,9 @@ impl Desk {
             LeaseAction::Resume => return self.resume(now, lease),
             LeaseAction::End => self.end(now, lease, EndCause::Renter),
             LeaseAction::SetBid(bid) => self.set_bid(now, lease, bid)?,
-            LeaseAction::Convert { deal, price_max } => self.convert(now, lease, deal, price_max)?,
+            LeaseAction::Convert { deal, price_max } => {
+                self.convert(now, lease, deal, price_max)?
+            }
         };
         Ok(step.into_iter().collect())
     }

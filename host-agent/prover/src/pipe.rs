@@ -84,7 +84,7 @@ fn say(output: &mut impl Write, answer: &Answer) -> Result<(), PipeError> {
 fn next(frames: &mut Frames, input: &mut impl Read) -> Result<Option<Ask>, PipeError> {
     let mut bytes = [0; 4096];
     loop {
-        if let Some(ask) = frames.next()? {
+        if let Some(ask) = frames.message()? {
             return Ok(Some(ask));
         }
         match input.read(&mut bytes)? {

@@ -235,7 +235,9 @@ impl Held {
         let (has, needed) = (context.own_memory(), parameters.held());
         if has < needed {
             let (has, needed) = (Bytes(has), Bytes(needed));
-            return Err(Unable(format!("the device has {has} of memory, {needed} are needed")));
+            return Err(Unable(format!(
+                "the device has {has} of memory, {needed} are needed"
+            )));
         }
         let bindable = u64::from(context.properties.limits.max_storage_buffer_range);
         let fitting = (STORE_BYTES.min(bindable) / tile_bytes).clamp(1, 1 << 20);

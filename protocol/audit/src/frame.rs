@@ -86,7 +86,7 @@ impl Frames {
     ///
     /// # Errors
     /// When what came is no message; nothing that follows can be read then.
-    pub fn next<T: Serialize + DeserializeOwned>(&mut self) -> Result<Option<T>, FrameError> {
+    pub fn message<T: Serialize + DeserializeOwned>(&mut self) -> Result<Option<T>, FrameError> {
         let Some((length, rest)) = self.bytes.split_first_chunk::<LENGTH_SIZE>() else {
             return Ok(None);
         };
@@ -132,7 +132,7 @@ mod tests {
         let mut heard = Vec::new();
         for byte in bytes {
             frames.push(&[byte]);
-            heard.extend(frames.next::<Answer>().unwrap());
+            heard.extend(frames.message::<Answer>().unwrap());
         }
         assert_eq!(heard, said);
         assert!(frames.is_empty());
@@ -148,7 +148,10 @@ mod tests {
         let mut frames = Frames::new();
         frames.push(&[0, 0, 1, 0]);
         let length = 65_536;
-        assert_eq!(frames.next::<Answer>(), Err(FrameError::TooBig { length }));
+        assert_eq!(
+            frames.message::<Answer>(),
+            Err(FrameError::TooBig { length })
+        );
     }
 
     #[test]
@@ -156,11 +159,14 @@ mod tests {
         let mut frames = Frames::new();
         frames.push(&[6, 0, 0, 0, 2, 0, 0, 0, 0, 0]);
         assert_eq!(
-            frames.next::<Answer>(),
+            frames.message::<Answer>(),
             Err(FrameError::Version { version: 2 })
         );
         let mut frames = Frames::new();
         frames.push(&[6, 0, 0, 0, 1, 0, 9, 0, 0, 0]);
-        assert!(matches!(frames.next::<Answer>(), Err(FrameError::Form(_))));
+        assert!(matches!(
+            frames.message::<Answer>(),
+            Err(FrameError::Form(_))
+        ));
     }
 }

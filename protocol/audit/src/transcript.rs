@@ -89,9 +89,9 @@ impl Transcript {
         }
         let mut frames = Frames::new();
         frames.push(bytes);
-        let plan = frames.next()?.ok_or(TranscriptError::BreaksOff)?;
+        let plan = frames.message()?.ok_or(TranscriptError::BreaksOff)?;
         let mut heard = Vec::new();
-        while let Some(entry) = frames.next()? {
+        while let Some(entry) = frames.message()? {
             heard.push(entry);
         }
         if !frames.is_empty() {

@@ -199,7 +199,10 @@ fn a_filter_that_does_not_fit_its_fields_is_no_filter_on_the_wire() {
         ),
         (
             Field::Partition,
-            Test::In(list(vec![Value::Text(text("any")), Value::Text(text("3g.40gb"))])),
+            Test::In(list(vec![
+                Value::Text(text("any")),
+                Value::Text(text("3g.40gb")),
+            ])),
         ),
         (
             Field::Partition,
@@ -222,9 +225,35 @@ fn a_filter_that_does_not_fit_its_fields_is_no_filter_on_the_wire() {
 /// Pieces that make texts near to expressions, and some far from them.
 fn piece() -> impl Strategy<Value = String> {
     let known = prop::sample::select(vec![
-        "gpu_name", "num_gpus", "dph", "duration", "in", "notin", "not", "<", "<=", "=", "!=", "[",
-        "]", ",", "'", "\"", " ", "0.4", "12.4", "RTX_4090", "any", "*", "$", "%", "h-31bd",
-        "true", "24GB", "partition", "3g.40gb",
+        "gpu_name",
+        "num_gpus",
+        "dph",
+        "duration",
+        "in",
+        "notin",
+        "not",
+        "<",
+        "<=",
+        "=",
+        "!=",
+        "[",
+        "]",
+        ",",
+        "'",
+        "\"",
+        " ",
+        "0.4",
+        "12.4",
+        "RTX_4090",
+        "any",
+        "*",
+        "$",
+        "%",
+        "h-31bd",
+        "true",
+        "24GB",
+        "partition",
+        "3g.40gb",
     ]);
     prop_oneof![4 => known.prop_map(str::to_owned), 1 => "\\PC{0,6}", 1 => any::<char>().prop_map(String::from)]
 }

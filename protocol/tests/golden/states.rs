@@ -6,8 +6,8 @@ use crate::{Samples, samples};
 use protocol::cost::Precision;
 use protocol::filter::{Comparison, Direction, Field, Test, Value, fields};
 use protocol::lease::{
-    ContainerState, EndCause, FaultClass, GpuFault, PauseCause, Phase, Problem, ProblemKind, RefusalReason, Stage,
-    StopReason, Vacate, Want,
+    ContainerState, EndCause, FaultClass, GpuFault, PauseCause, Phase, Problem, ProblemKind,
+    RefusalReason, Stage, StopReason, Vacate, Want,
 };
 use protocol::machine::ContainerNetwork;
 use protocol::message::LeaseScope;

@@ -79,7 +79,14 @@ impl Host {
         let listing = listing(&machine, random);
         Self {
             id,
-            listed: offers(id, &machine, &std::collections::BTreeMap::new(), &listing, &named).expect("a machine of a world is small"),
+            listed: offers(
+                id,
+                &machine,
+                &std::collections::BTreeMap::new(),
+                &listing,
+                &named,
+            )
+            .expect("a machine of a world is small"),
             brokers: chosen,
             minds: (0..minds).map(|_| Mind::new(id)).collect(),
             mind_of: mind_of.collect(),

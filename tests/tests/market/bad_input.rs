@@ -34,12 +34,12 @@ const ORDERS: [(&str, i32, &str); 14] = [
     (
         "rent --max-price 1 --reserve 0 --budget 300",
         2,
-        "0 is not in 1..=365",
+        "a prepaid term is a whole number of days, from 1 to 365",
     ),
     (
         "rent --max-price 1 --reserve 366 --budget 300",
         2,
-        "366 is not in 1..=365",
+        "a prepaid term is a whole number of days, from 1 to 365",
     ),
     ("bid --max-price 0.2 --for 0h", 2, "--for"),
     (

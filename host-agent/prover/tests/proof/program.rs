@@ -45,7 +45,7 @@ fn converse(backend: &str, parameters: Parameters) -> (Transcript, Option<i32>) 
     let mut verifier = Verifier::begin(plan(parameters)).unwrap();
     let (mut frames, mut bytes) = (Frames::new(), [0; 999]);
     loop {
-        let heard = match frames.next::<Answer>().unwrap() {
+        let heard = match frames.message::<Answer>().unwrap() {
             Some(answer) => Heard::Answer(answer),
             None => match output.read(&mut bytes).unwrap() {
                 0 => Heard::Silence,

@@ -43,7 +43,8 @@ impl Card {
 }
 
 fn millis(value: f64) -> Millis {
-    Millis(value.ceil() as u64)
+    let whole = std::time::Duration::from_secs_f64(value.ceil() / 1000.0);
+    Millis(u64::try_from(whole.as_millis()).unwrap())
 }
 
 fn h100() -> Class {

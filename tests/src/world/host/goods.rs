@@ -1,8 +1,8 @@
 //! A host's machine, and what it sells of it.
 
 use super::super::clock;
-use host_agent::core::slices::policy::SlicePolicy;
 use host_agent::core::offer::Listing;
+use host_agent::core::slices::policy::SlicePolicy;
 use protocol::bounded::{List, Text};
 use protocol::machine::{ContainerNetwork, Gpu, Machine, Vendor};
 use protocol::offer::Chunks;
