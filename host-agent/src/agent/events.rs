@@ -3,8 +3,8 @@
 //! world; only the journal is waited for.
 
 use super::AgentError;
-use super::desk::Desk;
 use super::benches::Benched;
+use super::desk::Desk;
 use super::disks::Left;
 use super::jobs::Ended;
 use super::saying::Answer;

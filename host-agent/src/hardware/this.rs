@@ -55,7 +55,9 @@ impl Hardware for ThisMachine {
             architecture,
         };
         let sys = Path::new("/sys");
-        let pci_ids = PCI_IDS.iter().find_map(|path| fs::read_to_string(path).ok());
+        let pci_ids = PCI_IDS
+            .iter()
+            .find_map(|path| fs::read_to_string(path).ok());
         let pci_ids = pci_ids.unwrap_or_default();
         Ok(Measured {
             processor,

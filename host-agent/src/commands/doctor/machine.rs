@@ -134,7 +134,11 @@ fn trouble(troubled: &[Troubled], unreadable: u32) -> Vec<String> {
                 GpuState::Unknown { reason } => format!("does not answer: {reason}"),
                 GpuState::Gone => "is gone".to_owned(),
             };
-            format!("{} at {} {state}", one.gpu.uuid.as_str(), one.gpu.pci_address.as_str())
+            format!(
+                "{} at {} {state}",
+                one.gpu.uuid.as_str(),
+                one.gpu.pci_address.as_str()
+            )
         })
         .collect();
     if unreadable > 0 {
