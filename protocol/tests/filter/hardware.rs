@@ -276,9 +276,12 @@ fn each_attribute_moves_its_own_fields_alone() {
         change(&mut offer);
         let after = Facts::of(host(), &offer, 2);
         for info in fields() {
-            let fact = |facts: &Facts| match facts.fact(info.field, Need::default()) {
-                Fact::Model(_) => format!("{:?}", facts.model()),
-                other => format!("{other:?}"),
+            let fact = |facts: &Facts| {
+                let fact = facts.fact(info.field, Need::default());
+                if matches!(fact, Fact::Model(_)) {
+                    return format!("{:?}", facts.model());
+                }
+                format!("{fact:?}")
             };
             let is_moved = fact(&before) != fact(&after);
             assert_eq!(
