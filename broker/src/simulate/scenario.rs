@@ -2,6 +2,7 @@
 
 use super::doing::Do;
 use super::slices::profile_of;
+use protocol::units::{BasisPoints, PricePerGb, PricePerGbMonth, PricePerHour};
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use std::collections::BTreeSet;
@@ -161,6 +162,7 @@ impl Scenario {
         if self.hosts.len() > PARTS_MAX || self.steps.len() > PARTS_MAX {
             return Err(wrong("hosts, steps", "at most a million of each"));
         }
+        check_settings(&self.settings)?;
         let mut hosts = BTreeSet::new();
         for (index, host) in self.hosts.iter().enumerate() {
             let place = format!("hosts[{index}]");
@@ -200,6 +202,31 @@ impl Scenario {
     }
 }
 
+fn check_settings(settings: &Settings) -> Result<(), BadScenario> {
+    let is_whole = |bps: Option<u16>| bps.is_none_or(|bps| bps <= BasisPoints::WHOLE.0);
+    let is_short = |seconds: Option<u64>| seconds.is_none_or(|seconds| seconds <= UNTIL_MAX_S);
+    let dispute_s = settings.dispute_h.map(|hours| hours.saturating_mul(3600));
+    let problems = [
+        (
+            !is_whole(settings.fee_bps),
+            "fee_bps is more than the whole, which is 10000",
+        ),
+        (
+            !is_short(settings.min_run_s),
+            "min_run_s is more than ten years",
+        ),
+        (
+            !is_short(settings.grace_s),
+            "grace_s is more than ten years",
+        ),
+        (!is_short(dispute_s), "dispute_h is more than ten years"),
+    ];
+    match problems.into_iter().find(|(is_so, _)| *is_so) {
+        Some((_, problem)) => Err(wrong("settings", problem)),
+        None => Ok(()),
+    }
+}
+
 fn check_host(place: &str, host: &Host) -> Result<(), BadScenario> {
     let models: BTreeSet<&String> = host.gpus.iter().map(|group| &group.model).collect();
     let count: u32 = host.gpus.iter().map(|group| u32::from(group.count)).sum();
@@ -208,6 +235,29 @@ fn check_host(place: &str, host: &Host) -> Result<(), BadScenario> {
         (host.ram_gb == 0, "ram_gb is 0"),
         (host.disk_gb == 0, "disk_gb is 0"),
         (host.bond < 0, "bond is negative"),
+        (
+            !PricePerHour(host.ask_uh).is_sane(),
+            "ask_uh is above a million dollars",
+        ),
+        (
+            !host
+                .floor_uh
+                .is_none_or(|floor| PricePerHour(floor).is_sane()),
+            "floor_uh is above a million dollars",
+        ),
+        (
+            !PricePerGbMonth(host.disk_ugbmo).is_sane(),
+            "disk_ugbmo is above a million dollars",
+        ),
+        (
+            !PricePerGb(host.up_ugb).is_sane() || !PricePerGb(host.down_ugb).is_sane(),
+            "up_ugb or down_ugb is above a million dollars",
+        ),
+        (
+            host.max_discount_bps
+                .is_some_and(|bps| bps > BasisPoints::WHOLE.0),
+            "max_discount_bps is more than the whole, which is 10000",
+        ),
         (models.len() < host.gpus.len(), "a model stands there twice"),
         (
             host.gpus.iter().any(|group| group.count == 0),

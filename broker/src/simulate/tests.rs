@@ -258,4 +258,14 @@ fn a_scenario_that_contradicts_itself_is_refused_with_the_place() {
     assert_eq!(wrong(host).1, "there is no host h");
     let late = r#"{"hosts": [], "until_s": 9, "steps": [{"at_s": 10, "do": "pay_out"}]}"#;
     assert_eq!(wrong(late).1, "it is after until_s");
+    let fee = r#"{"settings": {"fee_bps": 10001}, "hosts": [], "until_s": 9, "steps": []}"#;
+    assert_eq!(
+        wrong(fee).1,
+        "fee_bps is more than the whole, which is 10000"
+    );
+    let dear = r#"{"hosts": [{"id": "h", "cpu_cores": 1, "ram_gb": 1, "disk_gb": 1, "ask_uh": 1,
+        "disk_ugbmo": 9223372036854775807}], "until_s": 9, "steps": []}"#;
+    let (place, problem) = wrong(dear);
+    assert_eq!(place, "hosts[0]");
+    assert_eq!(problem, "disk_ugbmo is above a million dollars");
 }

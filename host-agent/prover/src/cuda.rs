@@ -8,7 +8,7 @@ use audit::message::{Node, Nonce, Seed};
 use audit::prover::{Device, Unable};
 use cudarc::driver::result::DriverError;
 use cudarc::driver::{
-    CudaContext, CudaFunction, CudaModule, CudaSlice, CudaStream, LaunchConfig, PushKernelArg,
+    CudaFunction, CudaModule, CudaSlice, CudaStream, LaunchConfig, PushKernelArg,
 };
 use cudarc::nvrtc::Ptx;
 use protocol_pure::verify::Parameters;
