@@ -2,7 +2,7 @@
 //! `measure`, from a process of its own for each GPU, and from a broker; what they are for is decided in
 //! [`crate::core::bench`].
 //!
-//! * [`file`]: where results are kept, and that no two runs are under way.
+//! * [`mod@file`]: where results are kept, and that no two runs are under way.
 //! * [`gpu`]: the process that has the driver. [`network`]: the way to a broker.
 
 pub mod file;

@@ -5,7 +5,7 @@
 //! * [`health`]: all of it together. [`input`]: what is heard, and what is to be done. `turn`: a decision while it is made.
 //! * [`xid`]: NVIDIA's numbers of errors, as a table. [`log`]: lines of the kernel's log. `strike`: one error, judged.
 //!   `verdict`: what the driver itself wants done. `hive`: GPUs that are linked.
-//! * [`machine`]: what fails together, and who has what. [`unit`]: what is known of one GPU.
+//! * [`machine`]: what fails together, and who has what. [`mod@unit`]: what is known of one GPU.
 //! * [`between`]: the cleaning between two leases. `tenants`: when it or a test begins. [`reset`]: when a reset may; `resets`: when it does.
 //! * [`counters`]: memory errors, compared. [`clocks`]: how fast a GPU runs.
 

@@ -1,6 +1,6 @@
 //! NVIDIA's numbers of errors ("Xid"), and what each does to leases and to the GPU: data, and how to look it up.
 //! Meanings are those of NVIDIA's catalogue of Xid errors. Where the driver itself says what is to be done with a
-//! GPU, that goes before what is written here: see [`crate::verdict`].
+//! GPU, that goes before what is written here: see `crate::verdict`.
 
 mod table;
 

@@ -1,8 +1,8 @@
 //! The library itself: loaded by its name or by a path, and asked about one GPU at a time. Everything here
 //! may hang for ever or take the process with it, so only [`crate::serve`] calls it.
 //!
-//! * [`describe`], [`sample`]: what a GPU is, and how it is. [`profiles`], [`slices`]: MIG. [`events`]: waiting for events.
-//! * [`raw`]: the calls that the wrapper hides, or that older drivers know under older names.
+//! * `describe`, `sample`: what a GPU is, and how it is. `profiles`, `slices`: MIG. `events`: waiting for events.
+//! * `raw`: the calls that the wrapper hides, or that older drivers know under older names.
 
 mod describe;
 mod events;

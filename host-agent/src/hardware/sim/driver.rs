@@ -33,7 +33,7 @@ impl SimDriver {
     /// Makes an instance as somebody else than the agent would, and says its device.
     ///
     /// # Errors
-    /// As [`Self::cut`].
+    /// When the driver has no such GPU or place.
     pub fn make_foreign(&self, act: &Act) -> Result<Option<Text<64>>, CutProblem> {
         self.state().cut(act)
     }
