@@ -1,4 +1,4 @@
-//! The rows.
+//! The rows of NVIDIA's errors: what each means, and what is done about it.
 
 use super::{OnGpu, OnLease, Reach, Repeat, Row, Special};
 use crate::unit::Until;
