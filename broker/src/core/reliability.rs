@@ -185,7 +185,7 @@ impl Reliability {
             heard: blame::heard_since(&evidence.excluded, lease.meter.heard),
             at,
         });
-        let first_run = lease.started_at.is_none() && lease.run == 1 && blame::has_run(&moved.to);
+        let first_run = lease.started_at.is_none() && lease.run == 1 && moved.to.has_run();
         let ended = end_of(&moved.to);
         let (ran, runs) = (runs(&lease.state), runs(&moved.to));
         change(evidence, lease.id, |outcome| {

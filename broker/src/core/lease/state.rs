@@ -86,6 +86,28 @@ pub enum State {
 }
 
 impl State {
+    /// Whether only a container that started gets into this state.
+    #[must_use]
+    pub const fn has_run(&self) -> bool {
+        match self {
+            Self::Running | Self::Noticed { .. } => true,
+            Self::Paused { cause, .. } => matches!(
+                cause,
+                PauseCause::Exited(_)
+                    | PauseCause::OutOfMemory
+                    | PauseCause::DiskFull
+                    | PauseCause::GpuFault(_)
+            ),
+            Self::Clearing { .. }
+            | Self::Offered { .. }
+            | Self::Accepted { .. }
+            | Self::Preparing { .. }
+            | Self::Suspect { .. }
+            | Self::Closing { .. }
+            | Self::Closed { .. } => false,
+        }
+    }
+
     /// The phase that everybody sees.
     #[must_use]
     pub fn phase(&self) -> Phase {

@@ -4,7 +4,7 @@
 
 use crate::core::event::{Kept, Move, Reading, Terms};
 use crate::core::lease::{Lease, State};
-use protocol::lease::{Grant, PauseCause};
+use protocol::lease::Grant;
 use protocol::units::Timestamp;
 
 /// The lease that its host granted.
@@ -73,7 +73,7 @@ pub(super) fn step(lease: &mut Lease, moved: Move, at: Timestamp) {
     ) {
         lease.run = lease.run.saturating_add(1);
     }
-    if lease.started_at.is_none() && has_run(&to) {
+    if lease.started_at.is_none() && to.has_run() {
         lease.started_at = Some(at);
     }
     if matches!(to, State::Running) && lease.state.is_starting() {
@@ -89,28 +89,5 @@ pub(super) fn step(lease: &mut Lease, moved: Move, at: Timestamp) {
     lease.since = at;
     if lease.state.is_closed() {
         lease.file_papers();
-    }
-}
-
-/// Whether only a container that started gets into this state.
-const fn has_run(state: &State) -> bool {
-    match state {
-        State::Running | State::Noticed { .. } => true,
-        State::Paused { cause, .. } => {
-            matches!(
-                cause,
-                PauseCause::Exited(_)
-                    | PauseCause::OutOfMemory
-                    | PauseCause::DiskFull
-                    | PauseCause::GpuFault(_)
-            )
-        }
-        State::Clearing { .. }
-        | State::Offered { .. }
-        | State::Accepted { .. }
-        | State::Preparing { .. }
-        | State::Suspect { .. }
-        | State::Closing { .. }
-        | State::Closed { .. } => false,
     }
 }

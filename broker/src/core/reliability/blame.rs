@@ -153,24 +153,3 @@ fn of_problem(problem: &Problem) -> Option<Fault> {
         | ProblemKind::RegistryDown => None,
     }
 }
-
-/// Whether only a container that started gets into this state.
-pub(super) const fn has_run(state: &State) -> bool {
-    match state {
-        State::Running | State::Noticed { .. } => true,
-        State::Paused { cause, .. } => matches!(
-            cause,
-            PauseCause::Exited(_)
-                | PauseCause::OutOfMemory
-                | PauseCause::DiskFull
-                | PauseCause::GpuFault(_)
-        ),
-        State::Clearing { .. }
-        | State::Offered { .. }
-        | State::Accepted { .. }
-        | State::Preparing { .. }
-        | State::Suspect { .. }
-        | State::Closing { .. }
-        | State::Closed { .. } => false,
-    }
-}
