@@ -64,6 +64,7 @@ impl Place {
             | StoreError::NewerSchema { .. }
             | StoreError::OtherBroker { .. }
             | StoreError::Encode(_)
+            | StoreError::Away
             | StoreError::State(_) => failure,
         }
     }

@@ -80,6 +80,7 @@ fn refused(place: &Place, file: &std::path::Path, error: &StoreError) -> Failure
         | StoreError::OldSqlite { .. }
         | StoreError::NewerSchema { .. }
         | StoreError::Encode(_)
+        | StoreError::Away
         | StoreError::State(_) => failure,
     }
 }

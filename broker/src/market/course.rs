@@ -15,6 +15,8 @@ use std::collections::BTreeMap;
 pub(super) struct Course {
     words: BTreeMap<LeaseId, &'static str>,
     steps: Vec<Step>,
+    /// Those of them that are in the commit under way.
+    committing: Vec<Step>,
     happenings: Happenings,
 }
 
@@ -39,6 +41,7 @@ impl Course {
         Self {
             words: live.map(|lease| (lease.id, lease.state.word())).collect(),
             steps: Vec::new(),
+            committing: Vec::new(),
             happenings,
         }
     }
@@ -77,9 +80,14 @@ impl Course {
         }));
     }
 
-    /// Tells what was kept; `market` is as it is after all of it.
+    /// A commit begins with all that was kept so far.
+    pub(super) fn commit(&mut self) {
+        self.committing.append(&mut self.steps);
+    }
+
+    /// Tells what was committed; `market` is as it is after it, or later.
     pub(super) fn tell(&mut self, market: &Market) {
-        for step in std::mem::take(&mut self.steps) {
+        for step in std::mem::take(&mut self.committing) {
             if let Some(lease) = market.lease(step.lease) {
                 self.tell_step(lease, &step);
             }

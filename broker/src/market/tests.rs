@@ -176,6 +176,37 @@ async fn a_full_disk_ends_the_market_and_acknowledges_nothing() {
 }
 
 #[tokio::test]
+async fn a_disk_that_fills_while_the_next_are_decided_loses_nothing_acknowledged() {
+    let (folder, clock) = (tempfile::tempdir().unwrap(), Clock::system());
+    let (store, market) = Store::create(folder.path(), broker_id()).unwrap();
+    store.fill_the_disk();
+    let mut thread = MarketThread::start(store, market, setup(clock.clone())).unwrap();
+    let mut world = signers(&clock);
+    let mut clients = tokio::task::JoinSet::new();
+    for _ in 0..64 {
+        let deposits: Vec<Command> = (0..500).map(|_| world.deposit_command(0, 1)).collect();
+        let handle = thread.handle();
+        clients.spawn(async move {
+            let mut acknowledged: i64 = 0;
+            for deposit in deposits {
+                match handle.command(deposit).await {
+                    Ok(_) => acknowledged += 1,
+                    Err(refusal) => {
+                        assert_eq!(refusal, Rejection::ShuttingDown);
+                        return acknowledged;
+                    }
+                }
+            }
+            panic!("the disk is never full")
+        });
+    }
+    let acknowledged: i64 = clients.join_all().await.iter().sum();
+    assert!(matches!(thread.stopped().await, Err(MarketError::Store(_))));
+    let (_, market) = Store::open(folder.path(), broker_id()).unwrap();
+    assert_eq!(market.available(renter_id(0)), MicroUsd(acknowledged));
+}
+
+#[tokio::test]
 async fn a_clock_that_goes_back_bills_nothing_and_stops_nothing() {
     let (folder, clock) = (tempfile::tempdir().unwrap(), Clock::system());
     let mut thread = start(folder.path(), &clock);

@@ -1,13 +1,22 @@
 //! The loop of the market's thread: a batch of inputs, one commit, then the answers.
+//!
+//! ```text
+//! inputs ─▶ desk: decide, record, apply ─▶ pending ─▶ journal's thread: commit, answers, notices
+//!              ▲                                                  │
+//!              └── goes on with the next batch meanwhile          └─▶ the file comes back: next commit
+//! ```
+//!
+//! One commit is under way at most. Whatever was decided since it began is in the next one, with its answers:
+//! what an answer rests on is on disk before the answer leaves.
 
 use crate::core::command::VerifiedAnnouncement;
-use crate::core::desk::Desk;
+use crate::core::desk::{Change, Desk};
 use crate::core::goal::GoalDraft;
 use crate::market::course::Course;
 use crate::market::input::{Input, Reply};
 use crate::market::time::BookTime;
 use crate::market::{MarketError, Notice};
-use crate::store::{Store, StoreError};
+use crate::store::{Committed, Store, StoreError};
 use protocol::bounded::Text;
 use protocol::ids::{HostId, RenterId};
 use protocol::message::Rejection;
@@ -15,9 +24,11 @@ use protocol::signed::Signed;
 use protocol::usage::AccountStatement;
 use std::time::Duration;
 use tokio::sync::{broadcast, mpsc, oneshot};
+use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::{MissedTickBehavior, interval};
 
-/// Most inputs to a commit: more would make the first of them wait for the last.
+/// Most inputs to a commit: more would make the first of them wait for the last. As many again are decided while
+/// it is made.
 const BATCH: usize = 512;
 /// How often time passes, as far as leases know.
 const TICK: Duration = Duration::from_secs(1);
@@ -32,6 +43,10 @@ pub(super) struct Worker {
     time: BookTime,
     notices: broadcast::Sender<Notice>,
     answers: Vec<Answer>,
+    /// The commit under way.
+    behind: Option<JoinHandle<Committed>>,
+    /// Inputs taken since it began.
+    taken: usize,
     ending: Option<Reply<()>>,
 }
 
@@ -50,6 +65,8 @@ impl Worker {
             time,
             notices,
             answers: Vec::new(),
+            behind: None,
+            taken: 0,
             ending: None,
         }
     }
@@ -58,6 +75,7 @@ impl Worker {
     pub(super) fn run(mut self, inputs: mpsc::Receiver<Input>) -> Result<(), MarketError> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
+            .thread_name("journal")
             .build()
             .map_err(MarketError::Thread)?;
         runtime.block_on(self.take_batches(inputs))?;
@@ -75,23 +93,37 @@ impl Worker {
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut batch = Vec::with_capacity(BATCH);
         loop {
+            let room = BATCH.saturating_sub(self.taken);
             tokio::select! {
-                // A flood of inputs must not hold up deadlines.
+                // A flood of inputs must not hold up deadlines, nor what is decided already.
                 biased;
-                _ = ticks.tick() => self.tick()?,
-                received = inputs.recv_many(&mut batch, BATCH) => {
+                _ = ticks.tick() => {
+                    // A tick may have more to say than stays in memory: the file must be here.
+                    self.settle().await?;
+                    self.tick()?;
+                }
+                committed = join(&mut self.behind), if self.behind.is_some() => {
+                    self.settled(committed?)?;
+                }
+                received = inputs.recv_many(&mut batch, room), if room > 0 => {
                     if received == 0 {
-                        return Ok(());
+                        break;
                     }
-                    self.handle(&mut batch)?;
+                    self.taken = self.taken.saturating_add(received);
+                    self.handle(&mut batch).await?;
                 }
             }
-            self.commit()?;
+            if self.behind.is_none() {
+                self.commit().await?;
+            }
             if self.ending.is_some() {
                 // What is in the queue is still done; then there is nothing more to receive.
                 inputs.close();
             }
         }
+        self.settle().await?;
+        self.commit().await?;
+        self.settle().await
     }
 
     fn tick(&mut self) -> Result<(), StoreError> {
@@ -109,9 +141,13 @@ impl Worker {
         })
     }
 
-    fn handle(&mut self, batch: &mut Vec<Input>) -> Result<(), StoreError> {
+    async fn handle(&mut self, batch: &mut Vec<Input>) -> Result<(), StoreError> {
         self.read_clock();
         for input in batch.drain(..) {
+            if matches!(input, Input::Ledger(..) | Input::Statement(..)) {
+                // These read the file.
+                self.settle().await?;
+            }
             self.take(input)?;
         }
         Ok(())
@@ -122,39 +158,60 @@ impl Worker {
         self.desk.run_ahead(self.time.ahead());
     }
 
-    /// Makes the batch durable, then answers it. On failure nothing of it is answered: its ways back are
-    /// dropped with the thread.
-    fn commit(&mut self) -> Result<(), StoreError> {
-        if let Err(error) = self.store.commit() {
+    /// Begins to make durable what was decided, and answers it after that. On failure nothing of it is answered:
+    /// its ways back are dropped with the commit. None is under way now.
+    async fn commit(&mut self) -> Result<(), StoreError> {
+        self.taken = 0;
+        self.course.commit();
+        let answers = std::mem::take(&mut self.answers);
+        let changes = self.desk.take_changes();
+        let notices = self.notices.clone();
+        let say = move || {
+            for answer in answers {
+                answer();
+            }
+            for notice in changes.into_iter().flat_map(notices_of) {
+                // Nobody has to listen.
+                let _ = notices.send(notice);
+            }
+        };
+        if !self.store.is_pending() {
+            say();
+            self.course.tell(self.desk.market());
+            return Ok(());
+        }
+        let behind = self.store.commit_behind()?;
+        self.behind = Some(spawn_blocking(move || {
+            let committed = behind.commit();
+            if committed.is_durable() {
+                say();
+            }
+            committed
+        }));
+        if self.store.wants_snapshot(self.desk.market()) {
+            self.settle().await?;
+            self.store.snapshot(self.desk.market())?;
+        }
+        Ok(())
+    }
+
+    /// Waits for the commit under way, if there is one.
+    async fn settle(&mut self) -> Result<(), StoreError> {
+        if self.behind.is_none() {
+            return Ok(());
+        }
+        let committed = join(&mut self.behind).await?;
+        self.settled(committed)
+    }
+
+    /// A commit has come back.
+    fn settled(&mut self, committed: Committed) -> Result<(), StoreError> {
+        self.behind = None;
+        if let Err(error) = self.store.committed(committed) {
             tracing::error!(%error, "the journal could not be written; the broker stops");
             return Err(error);
         }
-        for answer in self.answers.drain(..) {
-            answer();
-        }
         self.course.tell(self.desk.market());
-        for change in self.desk.take_changes() {
-            let crate::core::desk::Change {
-                lease,
-                revision,
-                renter,
-                host,
-                goal,
-            } = change;
-            // Nobody has to listen.
-            let _ = self.notices.send(Notice::Lease {
-                lease,
-                revision,
-                renter,
-                host,
-            });
-            if let Some(host) = host.filter(|_| goal) {
-                let _ = self.notices.send(Notice::Goal { host });
-            }
-        }
-        if self.store.wants_snapshot(self.desk.market()) {
-            self.store.snapshot(self.desk.market())?;
-        }
         Ok(())
     }
 
@@ -289,6 +346,33 @@ impl Worker {
         let signed = self.desk.sign(self.time.now(), statement);
         Ok(signed.map_err(|error| Rejection::Malformed(Text::cut(&error.to_string()))))
     }
+}
+
+/// The end of the commit under way; never, when there is none.
+async fn join(behind: &mut Option<JoinHandle<Committed>>) -> Result<Committed, StoreError> {
+    match behind {
+        Some(commit) => commit.await.map_err(|_| StoreError::Away),
+        None => std::future::pending().await,
+    }
+}
+
+/// Who hears of a change.
+fn notices_of(change: Change) -> impl Iterator<Item = Notice> {
+    let Change {
+        lease,
+        revision,
+        renter,
+        host,
+        goal,
+    } = change;
+    let about = Notice::Lease {
+        lease,
+        revision,
+        renter,
+        host,
+    };
+    let goal = host.filter(|_| goal).map(|host| Notice::Goal { host });
+    std::iter::once(about).chain(goal)
 }
 
 fn later<T: Send + 'static>(

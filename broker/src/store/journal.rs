@@ -31,18 +31,19 @@ pub(super) struct Journal {
     last: u64,
     chain: Digest,
     heads: Heads,
-    waiting: Waiting,
-    is_open: bool,
+    pending: Pending,
     scratch: Vec<u8>,
 }
 
-/// Rows that are not written yet.
+/// What was appended and is not committed.
 #[derive(Debug, Default)]
-struct Waiting {
+pub(super) struct Pending {
     events: Vec<EventRow>,
     entries: Vec<EntryRow>,
     /// The bodies of the events, one behind the other.
     bodies: Vec<u8>,
+    /// Whether rows before these are written, in the transaction that the next commit ends.
+    is_open: bool,
 }
 
 #[derive(Debug)]
@@ -70,8 +71,7 @@ impl Journal {
             last,
             chain,
             heads: Heads::new(),
-            waiting: Waiting::default(),
-            is_open: false,
+            pending: Pending::default(),
             scratch: Vec::new(),
         }
     }
@@ -94,18 +94,30 @@ impl Journal {
         self.heads.get(&renter).copied()
     }
 
+    /// Whether anything waits for a commit.
+    pub(super) const fn is_pending(&self) -> bool {
+        self.pending.is_open || !self.pending.events.is_empty()
+    }
+
+    /// Hands over what waits for a commit; what is appended from now on goes into `spare`.
+    pub(super) const fn hand_over(&mut self, spare: Pending) -> Pending {
+        std::mem::replace(&mut self.pending, spare)
+    }
+
+    /// Keeps an event and its entries. Without a connection, all of them stay in memory until the commit.
     pub(super) fn append(
         &mut self,
-        connection: &Connection,
+        connection: Option<&Connection>,
         event: &Event,
     ) -> Result<(), StoreError> {
-        let begin = self.waiting.bodies.len();
-        codec::encode_onto(event, &mut self.waiting.bodies)?;
-        let body = begin..self.waiting.bodies.len();
-        let written = self.waiting.bodies.get(body.clone()).unwrap_or_default();
+        let pending = &mut self.pending;
+        let begin = pending.bodies.len();
+        codec::encode_onto(event, &mut pending.bodies)?;
+        let body = begin..pending.bodies.len();
+        let written = pending.bodies.get(body.clone()).unwrap_or_default();
         self.chain = next_chain(self.chain, written, &mut self.scratch);
         self.last = self.last.saturating_add(1);
-        self.waiting.events.push(EventRow {
+        pending.events.push(EventRow {
             seq: self.last,
             at: event.at,
             kind: event.kind(),
@@ -118,7 +130,7 @@ impl Journal {
             } else {
                 None
             };
-            self.waiting.entries.push(EntryRow {
+            pending.entries.push(EntryRow {
                 event: self.last,
                 n,
                 account: entry.account,
@@ -126,15 +138,25 @@ impl Journal {
                 previous,
             });
         }
-        if self.waiting.events.len() >= WAITING_MAX {
-            self.flush(connection)?;
+        match connection {
+            Some(connection) if pending.events.len() >= WAITING_MAX => pending.flush(connection),
+            Some(_) | None => Ok(()),
         }
-        Ok(())
     }
 
     /// Writes what waits, in the transaction that the next commit ends.
     pub(super) fn flush(&mut self, connection: &Connection) -> Result<(), StoreError> {
-        if self.waiting.events.is_empty() {
+        self.pending.flush(connection)
+    }
+
+    pub(super) fn commit(&mut self, connection: &Connection) -> Result<(), StoreError> {
+        self.pending.commit(connection)
+    }
+}
+
+impl Pending {
+    fn flush(&mut self, connection: &Connection) -> Result<(), StoreError> {
+        if self.events.is_empty() {
             return Ok(());
         }
         if !self.is_open {
@@ -144,13 +166,14 @@ impl Journal {
                 .map_err(doing("begin"))?;
             self.is_open = true;
         }
-        self.waiting
-            .write(connection)
-            .map_err(doing("write events"))?;
-        self.waiting.clear();
+        self.write(connection).map_err(doing("write events"))?;
+        self.events.clear();
+        self.entries.clear();
+        self.bodies.clear();
         Ok(())
     }
 
+    /// Writes what waits and ends the transaction.
     pub(super) fn commit(&mut self, connection: &Connection) -> Result<(), StoreError> {
         self.flush(connection)?;
         if self.is_open {
@@ -163,9 +186,7 @@ impl Journal {
         }
         Ok(())
     }
-}
 
-impl Waiting {
     fn write(&self, connection: &Connection) -> rusqlite::Result<()> {
         let mut insert = connection.prepare_cached(INSERT_EVENT)?;
         for event in &self.events {
@@ -188,12 +209,6 @@ impl Waiting {
             ])?;
         }
         Ok(())
-    }
-
-    fn clear(&mut self) {
-        self.events.clear();
-        self.entries.clear();
-        self.bodies.clear();
     }
 }
 

@@ -4,12 +4,14 @@
 //! create, once for each broker: an empty journal
 //! open ─▶ lock, schema, recover (snapshot + tail, chain, ledger) ─▶ Store and Market
 //! append, append, … ─▶ commit ─▶ (only now is anything answered)
+//!                  └▶ commit_behind ─▶ on another thread ─▶ committed, while more is appended
 //! ```
 //!
 //! Must not take a decision about what is stored. A commit that fails is final: what was applied in memory
 //! may not be on disk, so the process has to end, and a restart reads what is.
 
 mod backup;
+mod behind;
 mod journal;
 mod ledger;
 mod lock;
@@ -20,6 +22,7 @@ mod snapshot;
 mod statement;
 
 pub use backup::backup;
+pub use behind::{Behind, Committed};
 pub use ledger::{LedgerReport, check, check_file};
 pub use recover::Recovery;
 pub use restore::{Restored, restore};
@@ -28,7 +31,7 @@ pub use schema::{SCHEMA_VERSION, configure};
 use crate::core::event::Event;
 use crate::core::market::Market;
 use crate::core::state::StateError;
-use journal::Journal;
+use journal::{Journal, Pending};
 use lock::JournalLock;
 use protocol::codec::CodecError;
 use protocol::ids::{BrokerId, RenterId};
@@ -116,6 +119,9 @@ pub enum StoreError {
     /// Entries and balances disagree.
     #[error("the ledger does not add up: {0}; restore a backup")]
     Ledger(String),
+    /// It was asked for something while a commit has its file, which is a mistake in the program.
+    #[error("the journal was asked for more before its last commit came back")]
+    Away,
     /// An event or statement cannot be encoded.
     #[error("the journal could not encode an event")]
     Encode(#[from] CodecError),
@@ -138,7 +144,10 @@ pub fn has_journal(folder: &Path) -> bool {
 /// The journal of one broker, open for writing.
 #[derive(Debug)]
 pub struct Store {
-    connection: Connection,
+    /// Nothing while a commit is made behind.
+    connection: Option<Connection>,
+    /// Room for what is appended meanwhile.
+    spare: Pending,
     journal: Journal,
     recovery: Recovery,
     snapshot_at: u64,
@@ -195,7 +204,8 @@ impl Store {
         let snapshot_at = recovery.snapshot_at.unwrap_or(0);
         Ok((
             Self {
-                connection,
+                connection: Some(connection),
+                spare: Pending::default(),
                 journal: journal.with_heads(heads),
                 recovery,
                 snapshot_at,
@@ -217,12 +227,12 @@ impl Store {
         self.journal.last_event()
     }
 
-    /// Writes an event; it is durable after the next [`Self::commit`].
+    /// Writes an event; it is durable after the next commit.
     ///
     /// # Errors
     /// When it cannot be written; then nothing since the last commit is.
     pub fn append(&mut self, event: &Event) -> Result<(), StoreError> {
-        self.journal.append(&self.connection, event)
+        self.journal.append(self.connection.as_ref(), event)
     }
 
     /// Makes all that was appended durable. Without anything appended, it does nothing.
@@ -230,7 +240,36 @@ impl Store {
     /// # Errors
     /// When it is not certain that all of it is on disk. Final: it is never tried again.
     pub fn commit(&mut self) -> Result<(), StoreError> {
-        self.journal.commit(&self.connection)
+        let connection = self.connection.as_ref().ok_or(StoreError::Away)?;
+        self.journal.commit(connection)
+    }
+
+    /// Whether anything was appended that no commit has taken.
+    #[must_use]
+    pub const fn is_pending(&self) -> bool {
+        self.journal.is_pending()
+    }
+
+    /// Hands over what was appended, to be made durable on another thread. Until that is given back with
+    /// [`Self::committed`], events can be appended and nothing else be asked.
+    ///
+    /// # Errors
+    /// [`StoreError::Away`] when the commit before has not come back.
+    pub fn commit_behind(&mut self) -> Result<Behind, StoreError> {
+        let connection = self.connection.take().ok_or(StoreError::Away)?;
+        let pending = self.journal.hand_over(std::mem::take(&mut self.spare));
+        Ok(Behind::new(connection, pending))
+    }
+
+    /// Takes back what a commit had.
+    ///
+    /// # Errors
+    /// Those of the commit, as [`Self::commit`] has them.
+    pub fn committed(&mut self, committed: Committed) -> Result<(), StoreError> {
+        let (connection, spare, result) = committed.into_parts();
+        self.connection = Some(connection);
+        self.spare = spare;
+        result
     }
 
     /// Whether enough happened since the last snapshot that one is worth it: as many events as the state
@@ -249,7 +288,8 @@ impl Store {
     pub fn snapshot(&mut self, market: &Market) -> Result<(), StoreError> {
         self.commit()?;
         if self.last_event() > self.snapshot_at {
-            snapshot::write(&mut self.connection, &self.journal, market)?;
+            let connection = self.connection.as_mut().ok_or(StoreError::Away)?;
+            snapshot::write(connection, &self.journal, market)?;
             self.snapshot_at = self.last_event();
         }
         Ok(())
@@ -260,8 +300,9 @@ impl Store {
     /// # Errors
     /// When the journal cannot be read, or what was appended cannot be written.
     pub fn ledger(&mut self, market: &Market) -> Result<LedgerReport, StoreError> {
-        self.journal.flush(&self.connection)?;
-        ledger::compare(&self.connection, market).map(|(report, _)| report)
+        let connection = self.connection.as_ref().ok_or(StoreError::Away)?;
+        self.journal.flush(connection)?;
+        ledger::compare(connection, market).map(|(report, _)| report)
     }
 
     /// A page of a renter's account: its movements after event `after`. `market` is what this journal adds
@@ -275,19 +316,20 @@ impl Store {
         renter: RenterId,
         after: u64,
     ) -> Result<AccountStatement, StoreError> {
-        self.journal.flush(&self.connection)?;
+        let connection = self.connection.as_ref().ok_or(StoreError::Away)?;
+        self.journal.flush(connection)?;
         let last = self.journal.head(renter);
-        statement::read(&self.connection, market, (renter, last), after)
+        statement::read(connection, market, (renter, last), after)
     }
 
     /// A disk that is full from here on.
     #[cfg(test)]
     pub(crate) fn fill_the_disk(&self) {
-        let pages: u32 = self
-            .connection
+        let connection = self.connection.as_ref().unwrap();
+        let pages: u32 = connection
             .query_row("PRAGMA page_count", [], |row| row.get(0))
             .unwrap();
-        self.connection
+        connection
             .pragma_update(None, "max_page_count", pages)
             .unwrap();
     }
@@ -298,7 +340,8 @@ impl Store {
     /// When SQLite cannot close the file.
     pub fn close(mut self) -> Result<(), StoreError> {
         self.commit()?;
-        self.connection
+        let connection = self.connection.take().ok_or(StoreError::Away)?;
+        connection
             .close()
             .map_err(|(_, source)| doing("close")(source))
     }

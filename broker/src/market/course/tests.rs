@@ -69,6 +69,7 @@ fn tell(world: &World, happenings: &Happenings) {
     for event in &world.journal {
         course.note(event);
     }
+    course.commit();
     course.tell(world.desk.market());
 }
 
