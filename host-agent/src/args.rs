@@ -66,6 +66,9 @@ pub enum Command {
     /// Ask the NVIDIA library for the agent, which starts it
     #[command(hide = true)]
     GpuHelper(GpuHelper),
+    /// Write one GPU's memory for the agent, which starts it
+    #[command(hide = true)]
+    GpuScrub,
     /// Measure one GPU for `bench`, which starts it
     #[command(hide = true)]
     BenchGpu(BenchGpu),

@@ -7,6 +7,7 @@ mod doctor;
 mod earnings;
 mod failures;
 mod gpu_helper;
+mod gpu_scrub;
 mod init;
 mod leases;
 mod list;
@@ -62,6 +63,7 @@ fn dispatch(command: Command, place: &Place) -> Result<Exit, Failure> {
         Command::Run(run) => run::run(place, &run),
         Command::Status => status::status(place),
         Command::GpuHelper(asked) => gpu_helper::run(place, asked),
+        Command::GpuScrub => gpu_scrub::run(),
         Command::Leases => leases::leases(place),
         Command::Earnings => earnings::earnings(place),
         Command::ShowOffer => offers::show(place),

@@ -117,7 +117,11 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
 
     /// The offers, signed now; none while nothing can be leased.
     fn signed_offers(&mut self) -> Result<Vec<(Listed, Signed<Offer>)>, CodecError> {
-        if self.draining || !self.engine.is_up() || self.disk_for_leases() < DISK_MIN {
+        if self.draining
+            || self.care.health.drain().is_some()
+            || !self.engine.is_up()
+            || self.disk_for_leases() < DISK_MIN
+        {
             return Ok(Vec::new());
         }
         self.sequence = self.sequence.saturating_add(1).max(self.now().wall.0);
@@ -159,7 +163,11 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
         let held = self.leases.capacity().held();
         let of_others = held.filter(|(_, lease)| is_others(*lease));
         let of_others = of_others.map(|(name, _)| name.clone());
-        List::first(of_others.chain(self.slicing.withheld()))
+        List::first(
+            of_others
+                .chain(self.slicing.withheld())
+                .chain(self.unhealthy()),
+        )
     }
 
     /// The leases that have some of an offer's resources, each with how many of them.

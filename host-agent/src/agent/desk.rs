@@ -5,6 +5,7 @@ use super::benches::Benches;
 use super::disks::Disks;
 use super::entry::{Doors, Lookup, entrance};
 use super::events::Done;
+use super::health::Care;
 use super::jobs::Jobs;
 use super::mood::Mood;
 use super::sight::{Engine, Standing};
@@ -23,6 +24,7 @@ use crate::core::slices::known::Known;
 use crate::hardware::Hardware;
 use crate::journal::writer::JournalWriter;
 use crate::runtime::Runtime;
+use gpu_health::health::Health;
 use protocol::ids::{BrokerId, LeaseId, PublicKey};
 use protocol::lease::Goal;
 use protocol::net::{Identity, LinkHandle, Node, ReserveRelay};
@@ -46,6 +48,7 @@ pub(super) struct Parts<R, H> {
     pub(super) leases: Leases,
     pub(super) listing: Option<Listing>,
     pub(super) slices: Known,
+    pub(super) health: Health,
 }
 
 /// One broker of this host.
@@ -79,6 +82,7 @@ pub(super) struct Desk<R, H> {
     pub(super) disks: Disks,
     pub(super) slicing: Slicing,
     pub(super) benches: Benches,
+    pub(super) care: Care,
 
     pub(super) brokers: BTreeMap<BrokerId, Broker>,
     pub(super) talks: Talks,
@@ -142,6 +146,7 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
             disks: Disks::default(),
             slicing: Slicing::new(parts.slices),
             benches: Benches::new(now.monotonic),
+            care: Care::new(parts.health),
             identity: Arc::new(identity),
             runtime,
             hardware: Arc::new(hardware),

@@ -6,6 +6,7 @@ use super::AgentError;
 use super::benches::Benched;
 use super::desk::Desk;
 use super::disks::Left;
+use super::health::next_heard;
 use super::jobs::Ended;
 use super::saying::Answer;
 use super::sight::Checked;
@@ -16,6 +17,7 @@ use crate::core::meter::Moment;
 use crate::core::slices::Divisibles;
 use crate::hardware::Hardware;
 use crate::runtime::{Container, ContainerEvent, EventWatch, Runtime};
+use gpu_health::input::Input;
 use protocol::ids::{BrokerId, LeaseId};
 use protocol::lease::Progress;
 use protocol::net::{NodeEvent, NodeEvents};
@@ -52,6 +54,8 @@ pub(super) enum Done {
     Divisibles(u64, Option<Divisibles>),
     /// Something about slices was done, or refused.
     Cut(Box<Cut>),
+    /// A scrub or a reset of a GPU ended.
+    Care(Box<Input>),
 }
 
 /// A message to a broker, and its answer.
@@ -82,16 +86,24 @@ enum Event {
     Broke(String),
     Step(Progress),
     Engine(ContainerEvent),
+    Gpu(Input),
     Owner(Asked),
     Node(NodeEvent),
     VisitOver,
     Tick,
 }
 
+/// Whom the loop hears.
+pub(super) struct Ears {
+    pub(super) inbound: NodeEvents,
+    pub(super) questions: mpsc::Receiver<Asked>,
+    /// What is heard of GPUs.
+    pub(super) heard: Option<mpsc::Receiver<Input>>,
+}
+
 /// Where events come from, beside the desk's own tasks.
 struct Sources {
-    inbound: NodeEvents,
-    questions: mpsc::Receiver<Asked>,
+    ears: Ears,
     engine: EventWatch,
     tick: Interval,
     stop: CancellationToken,
@@ -101,8 +113,7 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
     /// Turns until it is told to stop, or the journal fails.
     pub(super) async fn run(
         mut self,
-        inbound: NodeEvents,
-        questions: mpsc::Receiver<Asked>,
+        ears: Ears,
         stop: CancellationToken,
         beat: watch::Sender<u64>,
     ) -> Result<(), AgentError> {
@@ -110,8 +121,7 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let engine = self.runtime.watch();
         let mut sources = Sources {
-            inbound,
-            questions,
+            ears,
             engine,
             tick,
             stop,
@@ -146,9 +156,10 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
                 Some(event) => Event::Engine(event),
                 None => Event::Broke("the watch of the engine ended".to_owned()),
             },
+            input = next_heard(&mut sources.ears.heard) => Event::Gpu(input),
             _ = sources.tick.tick() => Event::Tick,
-            Some(asked) = sources.questions.recv() => Event::Owner(asked),
-            event = sources.inbound.recv() => match event {
+            Some(asked) = sources.ears.questions.recv() => Event::Owner(asked),
+            event = sources.ears.inbound.recv() => match event {
                 Some(event) => Event::Node(event),
                 None => Event::Broke("the network node ended".to_owned()),
             },
@@ -174,6 +185,8 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
             Event::Broke(reason) => return Err(AgentError::Broke { reason }),
             Event::Step(progress) => self.stepped(progress),
             Event::Engine(event) => self.engine_said(event),
+            Event::Gpu(input) => self.heard(input).await?,
+            Event::Done(Done::Care(input)) => self.heard(*input).await?,
             Event::Owner((request, reply)) => self.owner_asked(request, reply).await?,
             Event::Node(NodeEvent::Request {
                 peer,
@@ -205,6 +218,7 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
         self.look_if_due();
         self.look_at_disks_if_due();
         self.look_at_benches();
+        self.care().await?;
         self.align_slices().await?;
         self.align_jobs();
         self.talk_if_due().await?;
@@ -254,7 +268,8 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
                         | Done::Disks { .. }
                         | Done::Divisibles(..)
                         | Done::Results(_)
-                        | Done::Benched(_),
+                        | Done::Benched(_)
+                        | Done::Care(_),
                     )
                     | Err(_) => {}
                 },

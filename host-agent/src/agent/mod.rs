@@ -14,6 +14,7 @@
 //!   `announce`: the offers.
 //! * `jobs`: which work on containers is under way. `task`: the work itself. `notices`: the file that tells one that it has to go. `sight`: what the engine shows. `slicing`: how GPUs are divided. `disks`: what leases may still write.
 //!   `benches`: what the machine was measured to do, and when that is measured again.
+//!   `health`: faults of GPUs, and what is done with one between two leases.
 //! * `answers`: what the owner asks.
 
 mod desk;
@@ -28,6 +29,7 @@ mod words;
 
 mod benches;
 mod disks;
+mod health;
 mod jobs;
 mod notices;
 mod sight;
@@ -52,6 +54,9 @@ use crate::journal::{Journal, JournalError};
 use crate::program::PROGRAM;
 use crate::runtime::Runtime;
 use desk::{Desk, Parts};
+use events::Ears;
+use gpu_health::health::Health;
+use gpu_health::input::Input;
 use protocol::ids::HostId;
 use protocol::net::{Identity, Multiaddr, Node, NodeConfig, NodeError};
 use protocol::operator::{AdminSocket, AdminSocketError, Folder};
@@ -118,6 +123,8 @@ pub struct Setup<R, H> {
     pub runtime: R,
     /// The machine.
     pub hardware: H,
+    /// What is heard of its GPUs; nothing where nobody tells.
+    pub heard: Option<mpsc::Receiver<Input>>,
 }
 
 /// A running agent. Dropping it ends it as a crash would; [`Agent::shutdown`] takes leave.
@@ -145,6 +152,7 @@ impl Agent {
             identity,
             runtime,
             hardware,
+            heard,
         } = setup;
         // The engine mounts a part of it, and knows no other folder to start from.
         let folder = std::path::absolute(folder).map_err(|source| StartError::System {
@@ -184,9 +192,18 @@ impl Agent {
             leases,
             listing: recovered.listing,
             slices: recovered.slices,
+            health: Health::recovered(recovered.health, clock.now().boot),
         });
         let (beat, alive) = watch::channel(0);
-        let task = tokio::spawn(desk.run(inbound, questions, stop.clone(), beat));
+        let task = tokio::spawn(desk.run(
+            Ears {
+                inbound,
+                questions,
+                heard,
+            },
+            stop.clone(),
+            beat,
+        ));
         Ok(Self {
             host,
             node,

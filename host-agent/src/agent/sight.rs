@@ -307,6 +307,7 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
                 .map_err(Clone::clone),
             disk_free: self.disk_not_reserved(),
             disk_left: self.disks.left(),
+            health: &self.care.health,
             draining: self.draining,
         }
     }

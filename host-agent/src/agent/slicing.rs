@@ -121,6 +121,20 @@ impl Slicing {
         all
     }
 
+    /// The driver's devices of a GPU or slice: of a divided GPU those of its slices. Nothing for a slice that is not
+    /// there.
+    pub(super) fn devices_at(&self, resource: &ResourceName) -> Option<Vec<String>> {
+        let whole = self.divisibles.get(resource);
+        match (whole, device(resource, &self.divisibles, &self.known)) {
+            (Some(gpu), _) if gpu.mode == Mode::Divided => {
+                let devices = gpu.standing.iter().filter_map(|one| one.device.as_ref());
+                Some(devices.map(ToString::to_string).collect())
+            }
+            (_, Device::Ready(device)) => Some(vec![device.to_string()]),
+            (_, Device::Never(_) | Device::Waits) => None,
+        }
+    }
+
     /// What the container of a lease gets; nothing while some of it is about to be there.
     ///
     /// # Errors
@@ -165,7 +179,9 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
     /// What leases have now.
     fn held(&self) -> BTreeSet<ResourceName> {
         let held = self.leases.capacity().held();
-        held.map(|(name, _)| name.clone()).collect()
+        let held = held.map(|(name, _)| name.clone());
+        // What is not clean is not given back before it is.
+        held.chain(self.care.health.unclean().cloned()).collect()
     }
 
     /// Thinks about how the GPUs should be cut for what was leased lately, and does it when it is worth it.

@@ -4,16 +4,22 @@ use super::failures::engine_failed;
 use super::{Place, block_on};
 use crate::agent::{Agent, Setup};
 use crate::args::Run;
+use crate::hardware::kernel_log::{self, KernelLog};
 use crate::hardware::this::ThisMachine;
 use crate::journal;
 use crate::runtime::Runtime;
 use crate::runtime::docker::LateDocker;
 use crate::runtime::sandbox::LABEL_HOST;
+use gpu_health::input::Input;
 use host_nvml::news::GpuNews;
 use protocol::ids::HostId;
 use protocol::operator::{Exit, Failure, NotifyState, Signals, notify, write_whole};
+use std::path::Path;
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
+
+/// What may wait for the agent's loop.
+const HEARD: usize = 64;
 
 /// Runs until SIGTERM or SIGINT, or until something breaks.
 pub(super) fn run(place: &Place, run: &Run) -> Result<Exit, Failure> {
@@ -60,7 +66,6 @@ async fn start(place: &Place) -> Result<Agent, Failure> {
         .map_err(|error| engine_failed(&error))?;
     check_journal(place, &runtime, host).await?;
     let (hardware, news) = ThisMachine::start(config.nvml.clone());
-    tokio::spawn(heed(news));
     let folder = place.folder.path().to_owned();
     Agent::start(Setup {
         folder,
@@ -68,6 +73,7 @@ async fn start(place: &Place) -> Result<Agent, Failure> {
         identity,
         runtime,
         hardware,
+        heard: Some(hear(news)),
     })
     .await
     .map_err(|error| place.start_failed(&error))
@@ -134,14 +140,27 @@ async fn keep_watchdog(mut alive: watch::Receiver<u64>) {
     }
 }
 
-/// Puts into the log what happens to the GPUs, for as long as there is a machine to hear of.
-async fn heed(mut news: mpsc::Receiver<GpuNews>) {
-    while let Some(news) = news.recv().await {
-        if let GpuNews::Event(event) = news {
-            tracing::warn!(
-                gpu = %event.gpu.as_str(), kind = ?event.kind, gpu_instance = event.gpu_instance,
-                "the driver tells of a GPU"
-            );
+/// What happens to the GPUs, from the driver's library and from the kernel's log, as the agent hears it.
+fn hear(mut news: mpsc::Receiver<GpuNews>) -> mpsc::Receiver<Input> {
+    let (say, heard) = mpsc::channel(HEARD);
+    let (lines, mut read) = mpsc::channel(HEARD);
+    match KernelLog::open(Path::new(kernel_log::PATH)) {
+        Ok(log) => drop(tokio::spawn(log.follow(lines))),
+        Err(error) => {
+            tracing::info!(%error, "the kernel's log is not read: faults of GPUs come from their library alone");
         }
     }
+    tokio::spawn(async move {
+        loop {
+            let input = tokio::select! {
+                Some(news) = news.recv() => Input::News(news),
+                Some(line) = read.recv() => Input::Line(line),
+                else => return,
+            };
+            if say.send(input).await.is_err() {
+                return;
+            }
+        }
+    });
+    heard
 }

@@ -3,6 +3,7 @@
 
 use crate::core::offer::Listed;
 use crate::core::sold;
+use gpu_health::health::Health;
 use protocol::ids::{BrokerId, HostId, LeaseId, PublicKey, RenterId};
 use protocol::lease::{Award, Detail, LeaseGoal, RefusalReason};
 use protocol::order::{Order, Target};
@@ -22,6 +23,8 @@ pub struct Standing<'a> {
     pub disk_free: Bytes,
     /// How much more each lease may write, as last looked at; of one that is not in it nothing is known.
     pub disk_left: &'a BTreeMap<LeaseId, Bytes>,
+    /// How its GPUs are.
+    pub health: &'a Health,
     /// Whether it takes new leases at all.
     pub draining: bool,
 }

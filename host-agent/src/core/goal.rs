@@ -3,11 +3,13 @@
 
 use crate::core::award::{self, Checked, Standing};
 use crate::core::capacity::{Capacity, Holdings};
+use crate::core::health::unfit;
 use crate::core::lease::{LeaseRecord, State};
 use crate::core::leases::{Change, Decision, GoalSeen, Leases, Note};
 use crate::core::meter::{Meter, Moment};
 use crate::core::room::Room;
 use crate::core::traffic::Traffic;
+use protocol::bounded::Text;
 use protocol::ids::{BrokerId, LeaseId};
 use protocol::lease::{Award, Goal, LeaseGoal, RefusalReason, StopReason, Want};
 use protocol::offer::Share;
@@ -299,6 +301,11 @@ impl Deciding<'_> {
                 return Some(record.not_resumed(run, StopReason::ResourceTaken));
             }
         };
+        match unfit(standing.health, share) {
+            None => {}
+            Some(unfit) if unfit.soon => return None,
+            Some(_) => return Some(record.not_resumed(run, StopReason::ResourceTaken)),
+        }
         self.take(lease, share, record.order.disk, &held);
         Some(LeaseRecord {
             meter: record.meter.next_run(self.now),
@@ -359,6 +366,11 @@ impl Deciding<'_> {
             Err(Lacking::ForNow) => return Ok(None),
             Err(Lacking::ForGood) => return Err(RefusalReason::Taken),
         };
+        match unfit(standing.health, &share) {
+            None => {}
+            Some(unfit) if unfit.soon => return Ok(None),
+            Some(unfit) => return Err(RefusalReason::GpuUnfit(Text::cut(&unfit.why))),
+        }
         let free = standing.disk_free.0.saturating_sub(self.promised.0);
         if order.disk.0 > free
             || !self

@@ -12,6 +12,7 @@
 //! * [`reconcile`]: what the containers that are there change. [`work`]: what to do about the difference.
 //! * [`report`]: what is said to the broker about each lease.
 //! * [`notice`]: when a container that has to go was told, and when it is stopped.
+//! * [`health`]: what a fault of a GPU stops, and what is not leased for one.
 //! * [`meter`], [`traffic`]: how long a container ran, and what crossed its network interfaces.
 //! * [`offer`]: what is sold, at what price. [`slices`]: which GPUs are sold in slices, and what is done for it.
 
@@ -22,6 +23,7 @@ pub mod leases;
 
 pub mod award;
 pub mod goal;
+pub mod health;
 pub mod notice;
 pub mod reconcile;
 pub mod report;

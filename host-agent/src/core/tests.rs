@@ -8,12 +8,14 @@ mod notices;
 mod portions;
 
 use crate::core::award::Standing;
+use crate::core::health::unheard;
 use crate::core::leases::Leases;
 use crate::core::meter::Moment;
 use crate::core::offer::{Listed, Listing, offers, resources_of};
 use crate::core::slices::Divisibles;
 use crate::core::slices::policy::SlicePolicy;
 use ed25519_dalek::SigningKey;
+use gpu_health::health::Health;
 use protocol::bounded::{List, Text};
 use protocol::ids::{BootId, BrokerId, HostId, LeaseId, MessageId, OrderId, PublicKey, RenterId};
 use protocol::job::{Job, PinnedImage};
@@ -112,6 +114,7 @@ pub(crate) struct World {
     pub(crate) renter: SigningKey,
     pub(crate) offers: Vec<Listed>,
     pub(crate) disk_left: BTreeMap<LeaseId, Bytes>,
+    pub(crate) health: Health,
 }
 
 pub(crate) fn public(key: &SigningKey) -> PublicKey {
@@ -139,6 +142,7 @@ impl World {
             renter: key(3),
             offers: offers(host, &machine, &Divisibles::new(), &listing(&machine), &[]).unwrap(),
             disk_left: BTreeMap::new(),
+            health: unheard(),
         }
     }
 
@@ -156,6 +160,7 @@ impl World {
             engine: Ok(()),
             disk_free: Bytes::from_gb(400),
             disk_left: &self.disk_left,
+            health: &self.health,
             draining: false,
         }
     }

@@ -6,7 +6,7 @@ use crate::core::leases::Leases;
 use crate::core::meter::Moment;
 use crate::core::reconcile::{Containers, Observed};
 use protocol::ids::LeaseId;
-use protocol::lease::Want;
+use protocol::lease::{StopReason, Want};
 use protocol::units::Seconds;
 use std::collections::BTreeMap;
 
@@ -101,7 +101,18 @@ fn work_while_running(
 }
 
 fn wanted_work(record: &LeaseRecord, container: Option<&Observed>, now: Moment) -> Option<Work> {
-    let grace = record.limits.stop_grace;
+    let grace = match record.state {
+        // Nothing is to be saved on a GPU that failed, and others wait for it.
+        State::Stopped {
+            reason: StopReason::GpuFault(_),
+            ..
+        } => Seconds(0),
+        State::Preparing { .. }
+        | State::Running { .. }
+        | State::Stopped { .. }
+        | State::Failed { .. }
+        | State::Gone { .. } => record.limits.stop_grace,
+    };
     let is_paused = matches!(container, Some(Observed::Paused { .. }));
     let runs = is_paused || matches!(container, Some(Observed::Running { .. }));
     match (&record.state, record.want) {

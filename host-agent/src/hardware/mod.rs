@@ -2,7 +2,7 @@
 //! nothing about what is offered, and no probe that fails or hangs takes the agent with it.
 //!
 //! * [`this`]: the machine that the agent runs on. [`sim`]: one that is made up, for tests.
-//! * [`processor`], [`system`]: the kernel's small text files. [`disk`]: the file system.
+//! * [`processor`], [`system`]: the kernel's small text files. [`kernel_log`]: what it says of GPUs. [`disk`]: the file system.
 //! * [`nvidia`]: GPUs, through the driver's own library where there is one. [`amd`], [`intel`]: GPUs, through the
 //!   kernel's files about the devices of the bus ([`pci`]).
 
@@ -12,6 +12,7 @@ pub mod this;
 pub mod amd;
 pub mod disk;
 pub mod intel;
+pub mod kernel_log;
 pub mod nvidia;
 pub mod pci;
 pub mod processor;
@@ -22,11 +23,13 @@ use crate::core::slices::acts::Act;
 use crate::runtime::EngineFacts;
 use amd::AmdGpu;
 use disk::Disk;
+use gpu_health::between::{Dirty, Scrubbed};
 use intel::IntelGpu;
 use nvidia::Nvidia;
 use processor::Processor;
 use protocol::bounded::{List, Text};
 use protocol::machine::{ContainerNetwork, Gpu, Machine};
+use protocol::offer::ResourceName;
 use protocol::units::Bytes;
 use std::future::Future;
 use std::path::{Path, PathBuf};
@@ -54,6 +57,23 @@ pub trait Hardware: Send + Sync + 'static {
             is_in_use: false,
             detail: format!("nothing here divides {}", act.gpu()),
         };
+        async { Err(problem) }
+    }
+
+    /// Whether its NVIDIA GPUs can be looked at and cleaned between two leases.
+    fn cleans(&self) -> bool {
+        false
+    }
+
+    /// Resets a GPU; what is leased and linked was looked at before.
+    fn reset_gpu(&self, gpu: &ResourceName) -> impl Future<Output = Result<(), String>> + Send {
+        let problem = format!("nothing here resets {gpu}");
+        async { Err(problem) }
+    }
+
+    /// Writes and reads back all memory of these devices, by the driver's names of them.
+    fn scrub(&self, devices: &[String]) -> impl Future<Output = Result<Scrubbed, Dirty>> + Send {
+        let problem = Dirty::Scrub(format!("nothing here writes {devices:?}"));
         async { Err(problem) }
     }
 }

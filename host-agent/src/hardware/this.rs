@@ -1,14 +1,16 @@
 //! The machine that the agent runs on, measured through the kernel's files and the driver's library.
 
 use super::disk::{self, Disk};
-use super::nvidia::{Launch, Supervisor, Timing, divided};
+use super::nvidia::{Launch, Supervisor, Timing, divided, reset, scrub};
 use super::processor::{parse_cpuinfo, parse_meminfo};
 use super::system::{System, parse_os_release, uname};
 use super::{CutProblem, Hardware, HardwareError, Measured, amd, intel};
 use crate::core::slices::Divisibles;
 use crate::core::slices::acts::Act;
+use gpu_health::between::{Dirty, Scrubbed};
 use host_nvml::news::GpuNews;
 use protocol::bounded::Text;
+use protocol::offer::ResourceName;
 use std::fs;
 use std::path::{Path, PathBuf};
 use tokio::sync::mpsc;
@@ -20,6 +22,8 @@ const PCI_IDS: [&str; 2] = ["/usr/share/misc/pci.ids", "/usr/share/hwdata/pci.id
 #[derive(Debug)]
 pub struct ThisMachine {
     nvidia: Supervisor,
+    /// This program, to be started again.
+    program: PathBuf,
 }
 
 impl ThisMachine {
@@ -33,8 +37,9 @@ impl ThisMachine {
     /// As [`Self::start`], with what is started and how often it is asked.
     #[must_use]
     pub fn start_with(launch: Launch, timing: Timing) -> (Self, mpsc::Receiver<GpuNews>) {
+        let program = launch.program.clone();
         let (nvidia, news) = Supervisor::start(launch, timing);
-        (Self { nvidia }, news)
+        (Self { nvidia, program }, news)
     }
 
     /// Its NVIDIA GPUs, to be asked and told one by one.
@@ -79,6 +84,20 @@ impl Hardware for ThisMachine {
 
     async fn cut(&self, act: &Act) -> Result<Option<Text<64>>, CutProblem> {
         divided::cut(&self.nvidia, act).await
+    }
+
+    fn cleans(&self) -> bool {
+        true
+    }
+
+    async fn reset_gpu(&self, gpu: &ResourceName) -> Result<(), String> {
+        let program = PathBuf::from(reset::PROGRAM);
+        let done = self.nvidia.reset(gpu, program).await;
+        done.map_err(|error| error.to_string())
+    }
+
+    async fn scrub(&self, devices: &[String]) -> Result<Scrubbed, Dirty> {
+        scrub::scrub(&self.program, Path::new(scrub::PARAMS), devices).await
     }
 }
 

@@ -4,6 +4,7 @@
 pub mod lock;
 pub mod writer;
 
+mod health;
 mod schema;
 mod slices;
 
@@ -12,6 +13,7 @@ use crate::core::lease::LeaseRecord;
 use crate::core::leases::Change;
 use crate::core::offer::Listing;
 use crate::core::slices::known::Known;
+use gpu_health::unit::Kept;
 use lock::{FolderLock, LockError};
 use protocol::bounded::BoundError;
 use protocol::codec::{self, CodecError};
@@ -79,6 +81,8 @@ pub struct Recovered {
     pub listing: Option<Listing>,
     /// The slices that this host made.
     pub slices: Known,
+    /// What is kept of its GPUs' health.
+    pub health: Kept,
 }
 
 /// An open journal; no other agent has its folder while this is there.
@@ -335,6 +339,7 @@ fn read(connection: &Connection, path: &Path) -> Result<Recovered, JournalError>
         records: records.collect::<Result<_, _>>()?,
         listing,
         slices: slices::read(connection, path)?,
+        health: health::read(connection, path)?,
     })
 }
 

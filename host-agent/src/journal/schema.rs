@@ -6,7 +6,7 @@ use rusqlite::{Connection, TransactionBehavior};
 use std::path::Path;
 
 /// One step for each version; the file's `user_version` says how many were taken.
-const STEPS: [&str; 3] = [
+const STEPS: [&str; 4] = [
     "
     CREATE TABLE epoch (
         resource TEXT PRIMARY KEY,
@@ -58,6 +58,13 @@ const STEPS: [&str; 3] = [
         resource TEXT PRIMARY KEY,
         device TEXT
     ) STRICT, WITHOUT ROWID;
+",
+    // What GPUs wait for, and what was leased and not cleaned since: one record.
+    "
+    CREATE TABLE health (
+        id INTEGER PRIMARY KEY CHECK (id = 1),
+        record BLOB NOT NULL
+    ) STRICT;
 ",
 ];
 

@@ -5,6 +5,7 @@ use super::{Journal, JournalError};
 use crate::core::leases::Change;
 use crate::core::offer::Listing;
 use crate::core::slices::known::KnownChange;
+use gpu_health::unit::Kept;
 use std::thread::{self, JoinHandle};
 use tokio::sync::{mpsc, oneshot};
 
@@ -15,6 +16,7 @@ enum Job {
     Commit(Vec<Change>),
     List(Option<Box<Listing>>),
     Slices(Vec<KnownChange>),
+    Health(Box<Kept>),
 }
 
 type Reply = oneshot::Sender<Result<(), JournalError>>;
@@ -66,6 +68,14 @@ impl JournalWriter {
         self.ask(Job::Slices(changes.to_vec())).await
     }
 
+    /// See [`Journal::keep_health`].
+    ///
+    /// # Errors
+    /// When SQLite fails, or the thread is gone.
+    pub async fn keep_health(&self, kept: Kept) -> Result<(), JournalError> {
+        self.ask(Job::Health(Box::new(kept))).await
+    }
+
     /// Closes the journal after what was asked before, and lets go of its folder.
     pub async fn close(self) {
         drop(self.jobs);
@@ -92,6 +102,7 @@ fn serve(mut journal: Journal, mut jobs: mpsc::Receiver<(Job, Reply)>) {
             Job::Commit(changes) => journal.commit(&changes),
             Job::List(listing) => journal.set_listing(listing.as_deref()),
             Job::Slices(changes) => journal.note_slices(&changes),
+            Job::Health(kept) => journal.keep_health(&kept),
         };
         // An asker that went away is an agent that is being dropped; the commit stands.
         let _ = reply.send(result);

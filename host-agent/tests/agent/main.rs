@@ -7,6 +7,7 @@ mod broker;
 mod world;
 
 mod benches;
+mod health;
 mod leaving;
 mod lives;
 mod owner;

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use gpu_health::input::Input;
 use host_agent::admin::wire::{AdminReply, AdminRequest, Status};
 use host_agent::agent::{Agent, Setup, StartError};
 use host_agent::clock;
@@ -25,6 +26,7 @@ use protocol::operator::ask;
 use protocol::terms::{Limits, Prices, Sales};
 use protocol::units::{Bytes, PricePerGbMonth, PricePerHour, Seconds, Timestamp};
 use tempfile::TempDir;
+use tokio::sync::mpsc;
 
 use crate::broker::{FakeBroker, key, public};
 
@@ -95,12 +97,26 @@ impl Host {
     }
 
     pub(crate) async fn try_start(&self) -> Result<Agent, StartError> {
+        self.try_start_hearing(None).await
+    }
+
+    /// An agent, and what it is told of its GPUs.
+    pub(crate) async fn start_hearing(&self) -> (Agent, mpsc::Sender<Input>) {
+        let (say, heard) = mpsc::channel(16);
+        (self.try_start_hearing(Some(heard)).await.unwrap(), say)
+    }
+
+    async fn try_start_hearing(
+        &self,
+        heard: Option<mpsc::Receiver<Input>>,
+    ) -> Result<Agent, StartError> {
         Agent::start(Setup {
             folder: self.folder.path().to_owned(),
             config: self.config.clone(),
             identity: Identity::from_signing_key(key(9)),
             runtime: self.runtime.clone(),
             hardware: self.hardware.clone(),
+            heard,
         })
         .await
     }

@@ -137,11 +137,13 @@ impl Host {
         };
         let listed = if self.has_quit { &[][..] } else { &self.listed };
         let disk_left = BTreeMap::new();
+        let health = host_agent::core::health::unheard();
         let standing = Standing {
             offers: listed,
             engine: Ok(()),
             disk_free: Bytes::from_gb(100_000),
             disk_left: &disk_left,
+            health: &health,
             draining: false,
         };
         let decided = self.minds[mind]

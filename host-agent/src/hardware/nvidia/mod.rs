@@ -2,7 +2,7 @@
 //! may hang or crash with it, so each GPU is asked by a process of its own that is killed when it does not
 //! answer: this program again, as [`process::SUBCOMMAND`].
 //!
-//! * [`Supervisor`]: all of them; `overseer`: its task. `unit`: one of them. [`process`]: its process. [`reset`]: a reset.
+//! * [`Supervisor`]: all of them; `overseer`: its task. `unit`: one of them. [`process`]: its process. [`reset`]: a reset. [`scrub`]: a scrub.
 //!   `known`: what is known, in the words of the market. `divided`: how GPUs are divided, in those of the agent's rules.
 
 pub(super) mod divided;
@@ -10,6 +10,7 @@ mod known;
 mod overseer;
 pub mod process;
 pub mod reset;
+pub mod scrub;
 mod supervisor;
 mod unit;
 
