@@ -1,12 +1,10 @@
 //! Names of leases: two random words, and what a typed name or id means.
 
-mod words;
-
 use crate::failure::{Code, Failure};
 use crate::view::Held;
 use protocol::ids::LeaseId;
+pub(crate) use protocol::names::of_random;
 use protocol::order::is_reserved_name;
-use words::{ANIMALS, QUALITIES};
 
 /// Fewest characters of a beginning that is taken for the whole.
 const PREFIX_MIN: usize = 4;
@@ -20,21 +18,6 @@ pub(crate) enum Match {
     Whole,
     /// By a beginning of it.
     Beginning,
-}
-
-/// The name that these random bytes give: 60 × 60 of them.
-pub(crate) fn of_random(random: [u8; 8]) -> String {
-    let pick = |bytes: &[u8], words: &[&'static str]| {
-        let number = bytes
-            .iter()
-            .fold(0_usize, |sum, byte| sum * 256 + usize::from(*byte));
-        words[number % words.len()]
-    };
-    format!(
-        "{}-{}",
-        pick(&random[..4], &QUALITIES),
-        pick(&random[4..], &ANIMALS)
-    )
 }
 
 /// Whether `name` may name a lease.

@@ -6,7 +6,9 @@
 
 pub mod ids;
 pub mod units;
+pub mod whole;
 
+pub mod abridged;
 pub mod bounded;
 pub mod codec;
 pub mod signed;
@@ -27,6 +29,7 @@ pub mod usage;
 pub mod verify;
 
 pub mod message;
+pub mod names;
 pub mod tunnel;
 
 #[cfg(feature = "net")]

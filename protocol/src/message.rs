@@ -8,7 +8,7 @@ use crate::bounded::{List, Text};
 use crate::codec::{self, CodecError};
 use crate::cost::JobProfile;
 use crate::filter::{Elimination, Filter, SortKey};
-use crate::ids::{BrokerId, HostId, LeaseId};
+use crate::ids::{BrokerId, Digest, HostId, LeaseId};
 use crate::lease::{Goal, Grant, LeaseView, Phase, Progress, Refusal, Report};
 use crate::offer::{OFFERS_MAX, Offer, RESOURCES_MAX, ResourceName};
 use crate::order::{LeaseCommand, LeaseName, Order};
@@ -17,7 +17,7 @@ use crate::signed::Signed;
 use crate::terms::{ContractKind, Need};
 use crate::units::{BasisPoints, Bytes, MicroUsd, PricePerHour, Seconds, Timestamp};
 use crate::usage::{AccountStatement, Balance, Earnings, Receipt};
-use crate::verify::VerificationLevel;
+use crate::verify::{TranscriptPart, VERDICTS_MAX, Verdict, VerificationLevel};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -113,6 +113,15 @@ pub enum BrokerRequest {
         /// Lease and part of the last outcome that the asker has.
         after: Option<(LeaseId, u16)>,
     },
+    /// The last verdict on each of a host's devices, signed, newest first.
+    Verdicts(HostId),
+    /// The transcript of a proof from this byte on.
+    Transcript {
+        /// [`crate::verify::Verdict::transcript`].
+        digest: Digest,
+        /// How many bytes the asker has.
+        from: u32,
+    },
 }
 
 /// A search.
@@ -179,6 +188,10 @@ pub enum BrokerReply {
     Refused(Rejection),
     /// To [`BrokerRequest::HostEvidence`].
     HostEvidence(Box<HostEvidence>),
+    /// To [`BrokerRequest::Verdicts`].
+    Verdicts(List<Signed<Verdict>, VERDICTS_MAX>),
+    /// To [`BrokerRequest::Transcript`].
+    Transcript(TranscriptPart),
 }
 
 /// Who a broker is.

@@ -2,12 +2,13 @@
 //! verification is. The proof itself (its messages, its arithmetic, how a transcript is checked again) is the
 //! crate `audit`; here are only the words that are signed, kept and shown.
 
-use crate::bounded::{List, Text};
+use crate::bounded::{Blob, List, Text};
+use crate::codec;
 use crate::ids::{Digest, HostId};
 use crate::machine::GPUS_MAX;
-use crate::offer::ResourceName;
+use crate::offer::{Offer, ResourceName, WHOLE_MACHINE, parent};
 use crate::signed::Statement;
-use crate::units::{Millis, Timestamp};
+use crate::units::{Bytes, Millis, Timestamp};
 use serde::{Deserialize, Serialize};
 
 /// Largest inner length K: products of int8 sum up exactly in an int32 while K · 127² < 2³¹.
@@ -92,13 +93,17 @@ impl Parameters {
     }
 }
 
-/// A broker's signed verdict on one challenge. Anyone who has the transcript it names can judge again.
+/// A broker's signed verdict on the challenge of one device. Anyone who has the transcript it names can judge again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verdict {
     /// Whose hardware.
     pub host: HostId,
-    /// Which of its resources were challenged, all at the same time.
+    /// Which of its resources was challenged.
+    pub device: ResourceName,
+    /// All of its resources that were challenged at the same time, this one among them: no card stood in for two.
     pub resources: List<ResourceName, GPUS_MAX>,
+    /// What its host said the hardware is: [`hardware`].
+    pub hardware: Digest,
     /// The class of GPU they were held to, like `H100-SXM`.
     pub class: Text<48>,
     /// What that class has to do.
@@ -112,7 +117,46 @@ pub struct Verdict {
 }
 
 impl Statement for Verdict {
-    const TYPE: &'static str = "verdict/v1";
+    const TYPE: &'static str = "verdict/v2";
+}
+
+/// Most verdicts in one answer of a broker.
+pub const VERDICTS_MAX: usize = 64;
+/// Most bytes of a transcript in one answer of a broker.
+pub const TRANSCRIPT_PART_MAX: usize = 128 * 1024;
+
+/// A part of a transcript.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TranscriptPart {
+    /// Bytes of the whole transcript; 0 when the broker does not have it, or no longer.
+    pub length: u32,
+    /// Those from where it was asked.
+    pub bytes: Blob<TRANSCRIPT_PART_MAX>,
+}
+
+/// BLAKE3 of what an offer says of the hardware behind one of its resources: of a GPU its maker, model, capability,
+/// multiprocessors and memory in whole GiB, of a machine its processor, cores and memory. Drivers and clocks may
+/// change without it being other hardware. Nothing where the offer has no such resource.
+#[must_use]
+pub fn hardware(offer: &Offer, resource: &str) -> Option<Digest> {
+    let gib = |bytes: Bytes| bytes.0 / (1 << 30);
+    let device = parent(resource);
+    let said = if resource == WHOLE_MACHINE {
+        let machine = &offer.machine;
+        let (cpu, ram) = (&machine.cpu_model, gib(machine.ram));
+        codec::encode(&(cpu, &machine.architecture, machine.cpu_cores, ram))
+    } else {
+        let gpu = offer.share.gpus.iter().find(|gpu| *gpu.uuid == *device)?;
+        let (vendor, model, memory) = (gpu.vendor, &gpu.model, gib(gpu.vram));
+        codec::encode(&(
+            vendor,
+            model,
+            memory,
+            gpu.compute_capability,
+            gpu.multiprocessors,
+        ))
+    };
+    said.ok().map(|said| Digest::of(&said))
 }
 
 /// What came of a challenge.

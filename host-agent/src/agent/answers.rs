@@ -43,6 +43,7 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
                 self.list(None).await?;
                 AdminReply::Done
             }
+            AdminRequest::Checked(gpu) => self.checked_by_owner(&gpu).await?,
             AdminRequest::Earnings => {
                 let (node, brokers) = (self.node.clone(), self.brokers.keys().copied().collect());
                 self.visits.spawn(async move {
@@ -104,10 +105,14 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
             started_at: rfc3339(self.started_at),
             engine: engine.map_err(Clone::clone),
             gpus: gpus.unwrap_or_default(),
+            gpu_rows: self.gpu_rows(),
+            metrics: format!("http://{}/metrics", self.metrics_address),
             listed: self.listing.is_some(),
             offers: count(self.standing.offers.len()),
             offers_free: count(free.count()),
             offered: self.offer_rows(),
+            health: self.health_rows(),
+            drained: self.care.health.drain().map(str::to_owned),
             disk_free_bytes: self.disk_for_leases().0,
             leases,
             brokers: self
@@ -351,6 +356,8 @@ pub(crate) async fn earnings(node: &Node, brokers: Vec<BrokerId>) -> Vec<Earning
                 | BrokerReply::Statement(_)
                 | BrokerReply::Receipt(_)
                 | BrokerReply::HostEvidence(_)
+                | BrokerReply::Verdicts(_)
+                | BrokerReply::Transcript(_)
                 | BrokerReply::Noted,
             ) => Err("it answered something else".to_owned()),
             Err(reason) => Err(reason),

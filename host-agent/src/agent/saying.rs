@@ -197,7 +197,9 @@ pub(super) async fn ask(node: &Node, broker: BrokerId, request: &BrokerRequest) 
             | BrokerReply::Statement(_)
             | BrokerReply::Receipt(_)
             | BrokerReply::Earnings(_)
-            | BrokerReply::HostEvidence(_),
+            | BrokerReply::HostEvidence(_)
+            | BrokerReply::Verdicts(_)
+            | BrokerReply::Transcript(_),
         ) => Answer::None("it answered something else".to_owned()),
         Err(reason) => Answer::None(reason),
     }

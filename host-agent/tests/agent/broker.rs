@@ -289,7 +289,9 @@ fn hear(heard: &mut Heard, bytes: &[u8]) -> BrokerReply {
         | BrokerRequest::Statement(_)
         | BrokerRequest::Receipt(_)
         | BrokerRequest::Earnings
-        | BrokerRequest::HostEvidence { .. } => return BrokerReply::Refused(Rejection::Busy),
+        | BrokerRequest::HostEvidence { .. }
+        | BrokerRequest::Verdicts(_)
+        | BrokerRequest::Transcript { .. } => return BrokerReply::Refused(Rejection::Busy),
     }
     BrokerReply::Noted
 }

@@ -18,6 +18,9 @@ pub enum Forgery {
     /// It names another transcript.
     #[error("the verdict names another transcript")]
     Transcript,
+    /// It is about another device than was challenged.
+    #[error("the verdict is about another device than was challenged")]
+    Device,
     /// It names other parameters than the challenge had.
     #[error("the verdict names other parameters than the challenge had")]
     Parameters,
@@ -80,6 +83,9 @@ pub fn confirm(verdict: &Verdict, bytes: &[u8]) -> Result<(), Forgery> {
         return Err(Forgery::Transcript);
     }
     let transcript = Transcript::from_bytes(bytes)?;
+    if verdict.device != transcript.plan.challenge.device {
+        return Err(Forgery::Device);
+    }
     if verdict.parameters != transcript.plan.challenge.parameters {
         return Err(Forgery::Parameters);
     }

@@ -1,9 +1,10 @@
 //! Every variant of every message, each with its name.
 
 use crate::hosts::host_evidence;
+use crate::proofs::verdict;
 use crate::sample::{host, list, text};
 use crate::samples::{
-    BALANCE, EARNINGS, LEASE, LOGS, account_statement, announcement, broker_info, exec, found,
+    BALANCE, EARNINGS, LEASE, LOGS, account_statement, announcement, broker_info, digest, exec, found,
     goal, grant, lease_command, lease_view, order, progress, receipt, refusal, report, search,
     signed,
 };
@@ -16,6 +17,7 @@ use protocol::message::{
 use protocol::terms::ContractKind;
 use protocol::tunnel::{Downward, OpeningReply, Purpose, TunnelRefusal, Upward, WindowSize};
 use protocol::units::{Bytes, MicroUsd, PricePerHour, Seconds, Timestamp};
+use protocol::verify::TranscriptPart;
 
 pub(crate) fn broker_requests() -> Samples<BrokerRequest> {
     samples!(BrokerRequest {
@@ -36,6 +38,8 @@ pub(crate) fn broker_requests() -> Samples<BrokerRequest> {
         Progress => BrokerRequest::Progress(progress()),
         Earnings => BrokerRequest::Earnings,
         HostEvidence => BrokerRequest::HostEvidence { host: host(), after: Some((LEASE, 1)) },
+        Verdicts => BrokerRequest::Verdicts(host()),
+        Transcript => BrokerRequest::Transcript { digest: digest(0x7a), from: 131_072 },
     })
 }
 
@@ -52,6 +56,11 @@ pub(crate) fn broker_replies() -> Samples<BrokerReply> {
         Noted => BrokerReply::Noted,
         Refused => BrokerReply::Refused(Rejection::OfferTaken),
         HostEvidence => BrokerReply::HostEvidence(Box::new(host_evidence())),
+        Verdicts => BrokerReply::Verdicts(list(vec![signed(verdict())])),
+        Transcript => BrokerReply::Transcript(TranscriptPart {
+            length: 131_074,
+            bytes: Blob::new(vec![7, 8]).unwrap(),
+        }),
     })
 }
 

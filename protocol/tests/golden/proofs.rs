@@ -14,7 +14,9 @@ const ACCEPTED: Finding = Finding::Accepted {
 pub(crate) fn verdict() -> Verdict {
     Verdict {
         host: host(),
+        device: text("GPU-1"),
         resources: list(vec![text("GPU-1")]),
+        hardware: digest(0x7b),
         class: text("RTX 4090"),
         parameters: Parameters {
             tile_side: 8192,

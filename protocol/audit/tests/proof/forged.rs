@@ -23,7 +23,9 @@ fn honest() -> Transcript {
 fn verdict(transcript: &Transcript, finding: Finding) -> Verdict {
     Verdict {
         host: HostId::from(PublicKey::from_bytes([1; 32])),
-        resources: List::first([Text::new("GPU-1").unwrap()]),
+        device: transcript.plan.challenge.device.clone(),
+        resources: List::first([transcript.plan.challenge.device.clone()]),
+        hardware: protocol_pure::ids::Digest::of(b"hardware"),
         class: Text::new("H100-SXM").unwrap(),
         parameters: EIGHTY_ROWS,
         finding,
@@ -118,6 +120,10 @@ fn a_verdict_that_says_something_else_is_a_forgery() {
     let other = honest().to_bytes().unwrap();
     let verdict_of_slow = verdict(&transcript, ACCEPTED);
     assert_eq!(confirm(&verdict_of_slow, &other), Err(Forgery::Transcript));
+    // The right transcript, said to be another device's.
+    let mut elsewhere = verdict(&honest(), ACCEPTED);
+    elsewhere.device = Text::new("GPU-2").unwrap();
+    assert_eq!(confirm(&elsewhere, &other), Err(Forgery::Device));
     // The right transcript under easier parameters than the verdict names.
     let mut easier = verdict(&honest(), ACCEPTED);
     easier.parameters.tiles = 1096;

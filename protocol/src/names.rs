@@ -1,7 +1,23 @@
-//! The words that names are made of: short, common, distinct, and nothing one would mind on a screen.
+//! Names of leases that nobody chose: two random words, short, common, distinct, and nothing one would mind on a
+//! screen.
+
+/// The name that these random bytes give: 60 × 60 of them.
+#[must_use]
+pub fn of_random(random: [u8; 8]) -> String {
+    let [a, b, c, d, e, f, g, h] = random;
+    let pick = |bytes: [u8; 4], words: &[&'static str; 60]| {
+        let number = usize::try_from(u32::from_be_bytes(bytes) % 60).unwrap_or(0);
+        words.get(number).copied().unwrap_or("plain")
+    };
+    format!(
+        "{}-{}",
+        pick([a, b, c, d], &QUALITIES),
+        pick([e, f, g, h], &ANIMALS)
+    )
+}
 
 /// What it is like.
-pub(super) const QUALITIES: [&str; 60] = [
+const QUALITIES: [&str; 60] = [
     "agile", "amber", "bold", "brave", "brisk", "bright", "calm", "candid", "cheery", "clever",
     "cosy", "crisp", "daring", "deft", "eager", "early", "fair", "fancy", "fleet", "fond", "frank",
     "fresh", "gentle", "glad", "golden", "grand", "happy", "hardy", "honest", "humble", "jolly",
@@ -11,7 +27,7 @@ pub(super) const QUALITIES: [&str; 60] = [
 ];
 
 /// What it is.
-pub(super) const ANIMALS: [&str; 60] = [
+const ANIMALS: [&str; 60] = [
     "badger", "bear", "beaver", "bison", "bobcat", "camel", "civet", "cobra", "condor", "coral",
     "crane", "dingo", "dolphin", "eagle", "egret", "falcon", "ferret", "finch", "fox", "gazelle",
     "gecko", "goose", "grouse", "hare", "hawk", "heron", "horse", "ibex", "jackal", "jaguar",
