@@ -15,6 +15,7 @@ use crate::core::command::{Answer, Command, VerifiedAnnouncement};
 use crate::goals::Goals;
 use crate::market::MarketHandle;
 use crate::metrics::Metrics;
+use crate::verify::transcripts::Transcripts;
 use crate::watches::Watches;
 use protocol::bounded::{List, Text};
 use protocol::ids::{BrokerId, HostId, LeaseId, PublicKey, RenterId};
@@ -46,6 +47,7 @@ pub struct Api {
     pub(crate) addresses: watch::Receiver<Vec<Multiaddr>>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) stopping: CancellationToken,
+    pub(crate) transcripts: Transcripts,
 }
 
 type Reply = Result<BrokerReply, Rejection>;
@@ -74,7 +76,7 @@ impl Api {
             return Err(Rejection::ShuttingDown);
         }
         match request {
-            BrokerRequest::Info => self.info().await,
+            BrokerRequest::Info => self.info(peer).await,
             BrokerRequest::Search(search) => {
                 self.market.search(search).await.map(BrokerReply::Found)
             }
@@ -131,11 +133,19 @@ impl Api {
                 .host_evidence(host, after)
                 .await
                 .map(BrokerReply::HostEvidence),
+            BrokerRequest::Verdicts(host) => {
+                let verdicts = self.market.verdicts(host).await;
+                verdicts.map(BrokerReply::Verdicts)
+            }
+            BrokerRequest::Transcript { digest, from } => {
+                let part = self.transcripts.part(digest, from).await;
+                Ok(BrokerReply::Transcript(part))
+            }
         }
     }
 
-    async fn info(&self) -> Reply {
-        let counts = self.market.counts().await?;
+    async fn info(&self, peer: PublicKey) -> Reply {
+        let counts = self.market.greet(peer).await?;
         Ok(BrokerReply::Info(BrokerInfo {
             broker: self.broker,
             name: self.name.clone(),
@@ -311,5 +321,7 @@ const fn kind(request: &BrokerRequest) -> &'static str {
         BrokerRequest::Progress(_) => "progress",
         BrokerRequest::Earnings => "earnings",
         BrokerRequest::HostEvidence { .. } => "host-evidence",
+        BrokerRequest::Verdicts(_) => "verdicts",
+        BrokerRequest::Transcript { .. } => "transcript",
     }
 }

@@ -6,12 +6,13 @@ use protocol::ids::{DepositId, HostId, LeaseId, PaymentId, RenterId};
 use protocol::net::{Multiaddr, parse_address};
 use protocol::operator::{Completions, LogFormat};
 use protocol::units::MicroUsd;
+use protocol::whole::whole;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 done · 1 failed · 2 used wrongly or a bad broker.toml · 3 not found, or an invariant broke (simulate) · 4 not allowed \
-(key or file permissions) · 8 the broker does not run or does not answer";
+(key or file permissions) · 8 the broker does not run or does not answer · 130 interrupted";
 
 /// The command line of a broker's operator.
 #[derive(Debug, Parser)]
@@ -43,7 +44,7 @@ pub enum Command {
     Run(Run),
     /// What the running broker is doing
     Status,
-    /// Credit a renter with money that you received
+    /// Credit a renter with money that you received, or take a deposit back
     Deposit(Deposit),
     /// What each renter has
     Accounts,
@@ -51,6 +52,8 @@ pub enum Command {
     Hosts,
     /// Leases that are not over
     Leases(Leases),
+    /// Put a host's hardware to the proof as soon as it is idle
+    Verify(Verify),
     /// What a host deposited against what it may have to give back
     #[command(subcommand)]
     Bond(Bond),
@@ -89,7 +92,7 @@ pub struct Init {
     #[arg(long, value_name = "MULTIADDR", value_parser = address)]
     pub announce: Vec<Multiaddr>,
     /// Your part of every charge in hundredths of a percent [default: 300, which is 3 %]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(0..=10_000))]
+    #[arg(long, value_name = "N", value_parser = whole::<u16>(0..=10_000), allow_negative_numbers = true)]
     pub fee_bps: Option<u16>,
     /// What renters see as the broker's name
     #[arg(long, value_name = "NAME")]
@@ -105,6 +108,14 @@ pub struct Init {
     pub empty_books: bool,
 }
 
+/// What to put to the proof.
+#[derive(Debug, Args)]
+pub struct Verify {
+    /// Whole id of a host, for all that it offers, or of one offer
+    #[arg(value_name = "HOST|OFFER")]
+    pub what: String,
+}
+
 /// How to run.
 #[derive(Debug, Args)]
 pub struct Run {
@@ -118,19 +129,56 @@ pub struct Run {
 
 /// A deposit.
 #[derive(Debug, Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    disable_help_subcommand = true,
+    override_usage = "feira-broker deposit RENTER AMOUNT [OPTIONS]\n       \
+                      feira-broker deposit reverse DEPOSIT [AMOUNT] --note TEXT [OPTIONS]"
+)]
 pub struct Deposit {
+    /// What to do with a deposit that is there.
+    #[command(subcommand)]
+    pub command: Option<DepositCommand>,
     /// Whole id of the renter, as `feira init` prints it
-    #[arg(value_name = "RENTER")]
-    pub renter: RenterId,
+    #[arg(value_name = "RENTER", required = true)]
+    pub renter: Option<RenterId>,
     /// Dollars, like 10 or 0.25
-    #[arg(value_name = "AMOUNT")]
-    pub amount: MicroUsd,
+    #[arg(value_name = "AMOUNT", required = true, allow_negative_numbers = true)]
+    pub amount: Option<MicroUsd>,
+    /// Also to a renter that this broker never heard of
+    #[arg(long)]
+    pub new: bool,
     /// Id of the deposit: with the same id, money is credited once, however often this is run
     #[arg(long, value_name = "ID")]
     pub id: Option<DepositId>,
     /// A note for the books
     #[arg(long, value_name = "TEXT", default_value = "")]
     pub memo: String,
+}
+
+/// What can be done with a deposit that is there.
+#[derive(Debug, Subcommand)]
+pub enum DepositCommand {
+    /// Take it, or a part of it, back: never more than its renter has free
+    Reverse(Reverse),
+}
+
+/// A deposit that is taken back.
+#[derive(Debug, Args)]
+pub struct Reverse {
+    /// Id of the deposit, as `deposit` printed it
+    #[arg(value_name = "DEPOSIT")]
+    pub deposit: DepositId,
+    /// Dollars, like 10 or 0.25 [default: all of it that was not taken back before]
+    #[arg(value_name = "AMOUNT", allow_negative_numbers = true)]
+    pub amount: Option<MicroUsd>,
+    /// Id of the payment: with the same id it counts once, however often this is run
+    #[arg(long, value_name = "ID")]
+    pub id: Option<PaymentId>,
+    /// Why, for the books
+    #[arg(long, value_name = "TEXT")]
+    pub note: String,
 }
 
 /// A host's bond.
@@ -157,6 +205,9 @@ pub struct HostMoney {
     /// A note for the books
     #[arg(long, value_name = "TEXT", default_value = "")]
     pub note: String,
+    /// Also for a host that this broker never heard of
+    #[arg(long)]
+    pub new: bool,
 }
 
 /// A refund.
@@ -181,7 +232,7 @@ pub struct Refund {
 pub enum Payouts {
     /// Make a payout of all that is free for each host that has none open, and write all open ones as CSV
     Export {
-        /// A file that does not exist yet; the terminal when not given
+        /// A file that does not exist yet; standard output when not given, or -
         #[arg(value_name = "FILE")]
         file: Option<PathBuf>,
         /// Leave hosts alone that have less free, in dollars
@@ -217,6 +268,9 @@ pub struct Suspend {
     /// Let it take leases again
     #[arg(long, conflicts_with = "why")]
     pub lift: bool,
+    /// Also a host that this broker never heard of
+    #[arg(long)]
+    pub new: bool,
 }
 
 /// Which leases.
@@ -237,7 +291,7 @@ pub enum Ledger {
 /// Which scenario.
 #[derive(Debug, Args)]
 pub struct Simulate {
-    /// A JSON file with settings, hosts, steps and until_s
+    /// A JSON file with settings, hosts, steps and until_s; - for standard input
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
 }
@@ -289,7 +343,7 @@ mod tests {
         let Command::Deposit(deposit) = parsed.command else {
             panic!("another command")
         };
-        assert_eq!(deposit.amount, MicroUsd(250_000));
+        assert_eq!(deposit.amount, Some(MicroUsd(250_000)));
         let short = Arguments::try_parse_from(["x", "deposit", &renter[..10], "1"]).unwrap_err();
         assert!(
             short.to_string().contains("is not a whole renter"),
@@ -300,6 +354,29 @@ mod tests {
             amount.to_string().contains("is not an amount in dollars"),
             "{amount}"
         );
+    }
+
+    #[test]
+    fn a_deposit_is_made_or_taken_back() {
+        let id = DepositId::from_bytes([7; 16]).to_string();
+        let line = ["x", "deposit", "reverse", &id, "0.25", "--note", "typo"];
+        let Command::Deposit(Deposit {
+            command: Some(DepositCommand::Reverse(reverse)),
+            ..
+        }) = Arguments::try_parse_from(line).unwrap().command
+        else {
+            panic!("another command")
+        };
+        assert_eq!(reverse.amount, Some(MicroUsd(250_000)));
+        // Without a reason, without an amount, without anything.
+        assert!(Arguments::try_parse_from(&line[..5]).is_err());
+        let renter = RenterId::from_bytes([7; 32]).to_string();
+        assert!(Arguments::try_parse_from(["x", "deposit", &renter]).is_err());
+        assert!(Arguments::try_parse_from(["x", "deposit"]).is_err());
+        let stray = format!("{}z", &id[..id.len() - 1]);
+        let line = ["x", "deposit", &renter, "1", "--id", &stray];
+        let said = Arguments::try_parse_from(line).unwrap_err().to_string();
+        assert!(said.contains("its last character can only be one of"), "{said}");
     }
 
     #[test]

@@ -14,6 +14,7 @@ mod restore;
 mod run;
 mod simulate;
 mod status;
+mod verify;
 
 use crate::args::{Arguments, Command, Ledger};
 use crate::program::PROGRAM;
@@ -50,6 +51,7 @@ fn dispatch(command: Command, place: &Place) -> Result<Exit, Failure> {
         Command::Accounts => lists::accounts(place),
         Command::Hosts => lists::hosts(place),
         Command::Leases(leases) => lists::leases(place, leases.all),
+        Command::Verify(typed) => verify::verify(place, &typed),
         Command::Bond(bond) => payments::bond(place, bond),
         Command::Refund(refund) => payments::refund(place, refund),
         Command::Payouts(payouts) => payouts::payouts(place, payouts),

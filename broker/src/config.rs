@@ -3,11 +3,13 @@
 //! A mistake in the file is an error that names the file, the line and the field; an unknown field is a
 //! mistake. Must not start anything.
 
+mod proofs;
 mod template;
 
 pub use template::{difference, template};
 
 use crate::core::settings::MarketSettings;
+use crate::verify::ProofConfig;
 use protocol::bounded::Text;
 use protocol::net::{Multiaddr, parse_address};
 use protocol::operator::SettingsError;
@@ -42,6 +44,8 @@ pub struct Config {
     pub market: MarketSettings,
     /// How much it takes on at once.
     pub limits: Limits,
+    /// How it puts hardware to the proof, if it does.
+    pub proofs: Option<ProofConfig>,
 }
 
 /// Where the metrics page is to be.
@@ -96,6 +100,14 @@ struct File {
     requests_in_flight: Option<usize>,
     watches: Option<usize>,
     drain_s: Option<u64>,
+    proof_images: Vec<String>,
+    proof_every_s: Option<u64>,
+    proof_stands_s: Option<u64>,
+    proof_first_within_s: Option<u64>,
+    proofs_at_once: Option<u16>,
+    proofs_per_hour: Option<u16>,
+    proof_keep_s: Option<u64>,
+    proof_classes: Vec<proofs::ClassFile>,
 }
 
 impl Default for Limits {
@@ -155,7 +167,7 @@ impl File {
             Some(text) => MetricsAddress::At(loopback(text)?),
             None => MetricsAddress::Usual,
         };
-        let (market, limits) = (self.market()?, self.limits()?);
+        let (market, limits, proofs) = (self.market()?, self.limits()?, self.proofs()?);
         Ok(Config {
             name,
             listen,
@@ -164,6 +176,7 @@ impl File {
             admin_socket: self.admin_socket,
             market,
             limits,
+            proofs,
         })
     }
 

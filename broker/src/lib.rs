@@ -3,6 +3,7 @@
 //! ```text
 //! main ─▶ commands ─▶ server ─▶ api ─▶ market (one thread) ─▶ core, store      core never points back
 //!                       ├─▶ goals, watches     what goes out by itself
+//!                       ├─▶ verify ─▶ market   hardware is put to the proof
 //!                 │     └─▶ admin, health      the operator's socket, the metrics page
 //!                 └─▶ simulate ─▶ core           scenarios, without any of the rest
 //! ```
@@ -24,6 +25,7 @@ pub mod api;
 mod goals;
 mod health;
 pub mod metrics;
+pub mod verify;
 mod watches;
 
 pub mod core;

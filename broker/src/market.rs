@@ -10,6 +10,7 @@
 mod course;
 mod handle;
 mod input;
+mod proofs;
 mod reasons;
 mod time;
 mod worker;

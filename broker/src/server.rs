@@ -17,7 +17,10 @@ use crate::metrics::Metrics;
 use crate::ports::{PortTaken, check_free};
 use crate::program::{PROGRAM, last_backup};
 use crate::store::{Store, StoreError};
+use crate::verify::transcripts::Transcripts;
+use crate::verify::{AtWork, Proofs};
 use crate::watches::WatchList;
+use ed25519_dalek::SigningKey;
 use events::{EventLoop, Parts};
 use protocol::ids::BrokerId;
 use protocol::net::{Identity, IdentityError, Multiaddr, Node, NodeConfig, NodeError, NodeEvents};
@@ -114,6 +117,7 @@ pub struct Server {
 /// What is open before anything runs.
 struct Opened {
     broker: BrokerId,
+    key: SigningKey,
     thread: MarketThread,
     node: Node,
     events: NodeEvents,
@@ -134,6 +138,7 @@ impl Server {
     async fn serve(opened: Opened, options: &Options) -> Self {
         let Opened {
             broker,
+            key,
             thread,
             node,
             events,
@@ -164,6 +169,7 @@ impl Server {
             addresses,
             metrics,
             stopping: stop.child_token(),
+            transcripts: Transcripts::in_folder(options.folder.path()),
         };
         let (metrics_address, admin_socket) = (page.address(), socket.path().to_owned());
         let desk = AdminDesk {
@@ -174,6 +180,15 @@ impl Server {
         };
         let mut services = JoinSet::new();
         services.spawn(watch_list.run());
+        if let Some(config) = options.config.proofs.clone() {
+            let at_work = AtWork {
+                api: api.clone(),
+                node: node.clone(),
+                key,
+                config,
+            };
+            services.spawn(Proofs::new(at_work).run());
+        }
         services.spawn(pusher.run());
         services.spawn(follow_addresses(node.clone(), tell));
         services.spawn(page.serve(PageState {
@@ -295,6 +310,7 @@ impl Opened {
         let thread = MarketThread::start(store, market, setup)?;
         Ok(Self {
             broker,
+            key: identity.signing_key().clone(),
             thread,
             node,
             events,

@@ -1,5 +1,6 @@
 //! What a running broker answers its operator. Must not change anything but by commands of the market.
 
+use super::acquaintance::refused;
 use super::wire::{
     AccountRow, AdminReply, AdminRequest, Deposit, Deposited, HostRow, LeaseRow, LedgerView, Status,
 };
@@ -31,13 +32,16 @@ impl Desk for AdminDesk {
     async fn answer(&self, request: AdminRequest) -> AdminReply {
         match self.asked(request).await {
             Ok(reply) => reply,
-            Err(rejection) => AdminReply::Refused(rejection.to_string()),
+            Err(rejection) => refused(&rejection),
         }
     }
 }
 
 impl AdminDesk {
     async fn asked(&self, request: AdminRequest) -> Result<AdminReply, Rejection> {
+        if let Some(refused) = self.stranger(&request).await? {
+            return Ok(refused);
+        }
         Ok(match request {
             AdminRequest::Status => AdminReply::Status(Box::new(self.status().await?)),
             AdminRequest::Deposit(deposit) => self.deposit(deposit).await?,
@@ -58,7 +62,9 @@ impl AdminDesk {
             | AdminRequest::Payouts { .. }
             | AdminRequest::PayoutPaid(_)
             | AdminRequest::PayoutDropped(_)
+            | AdminRequest::ReverseDeposit(_)
             | AdminRequest::Suspend { .. } => self.money(request).await?,
+            AdminRequest::Verify { host, offer } => self.verify(host, offer).await?,
             AdminRequest::LedgerCheck => {
                 AdminReply::Ledger(LedgerView::from(self.api.market.ledger().await?))
             }
@@ -98,6 +104,7 @@ impl AdminDesk {
             renter,
             amount,
             memo,
+            stranger: _,
         } = deposit;
         let command = Command::Deposit {
             id,
@@ -166,10 +173,12 @@ impl AdminDesk {
                 host: host.host,
                 connected: connected.contains(&host.host),
                 heard_at: host.heard_at,
+                proofs: self.proofs(host.host).await?,
                 offers: host.offers,
                 leases: host.open_leases,
                 pending: earned.pending,
                 addresses: host.addresses.iter().map(ToString::to_string).collect(),
+                suspended: host.suspended.map(|why| why.to_string()),
             });
         }
         Ok(rows)

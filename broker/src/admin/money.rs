@@ -1,9 +1,11 @@
 //! What a running broker answers its operator about hosts' money. Must not decide anything: the market does.
 
 use super::desk::AdminDesk;
-use super::wire::{AdminReply, AdminRequest, HostMoney, PaymentRow, PayoutNote, Refund};
+use super::wire::{
+    AdminReply, AdminRequest, HostMoney, PaymentRow, PayoutNote, Refund, ReverseDeposit,
+};
 use crate::core::command::{Answer, Command};
-use crate::core::payment::{MoneyOrder, Payment, PaymentKind, Payout};
+use crate::core::payment::{MoneyOrder, Payment, PaymentKind, Payout, Reversal};
 use protocol::ids::PaymentId;
 use protocol::message::Rejection;
 
@@ -46,6 +48,7 @@ fn order(request: AdminRequest) -> Option<MoneyOrder> {
             host,
             amount,
             note,
+            stranger: _,
         }) => MoneyOrder::Bond {
             id,
             host,
@@ -57,6 +60,7 @@ fn order(request: AdminRequest) -> Option<MoneyOrder> {
             host,
             amount,
             note,
+            stranger: _,
         }) => MoneyOrder::ReturnBond {
             id,
             host,
@@ -77,12 +81,24 @@ fn order(request: AdminRequest) -> Option<MoneyOrder> {
         AdminRequest::Payouts { minimum } => MoneyOrder::MakePayouts { minimum },
         AdminRequest::PayoutPaid(PayoutNote { id, note }) => MoneyOrder::Paid { id, note },
         AdminRequest::PayoutDropped(PayoutNote { id, note }) => MoneyOrder::DropPayout { id, note },
-        AdminRequest::Suspend { host, why } => MoneyOrder::Suspend { host, why },
+        AdminRequest::Suspend { host, why, .. } => MoneyOrder::Suspend { host, why },
+        AdminRequest::ReverseDeposit(ReverseDeposit {
+            id,
+            deposit,
+            amount,
+            note,
+        }) => MoneyOrder::Reverse(Reversal {
+            id,
+            deposit,
+            amount,
+            note,
+        }),
         AdminRequest::Status
         | AdminRequest::Deposit(_)
         | AdminRequest::Accounts
         | AdminRequest::Hosts
         | AdminRequest::Leases { .. }
+        | AdminRequest::Verify { .. }
         | AdminRequest::LedgerCheck => return None,
     })
 }
@@ -92,6 +108,9 @@ fn row(id: PaymentId, payment: &Payment, before: bool) -> PaymentRow {
         PaymentKind::Bond(host) => ("bond", host.to_string(), "done"),
         PaymentKind::BondReturned(host) => ("bond-returned", host.to_string(), "done"),
         PaymentKind::Refund(lease) => ("refund", lease.to_string(), "done"),
+        PaymentKind::DepositReversed(deposit) => {
+            ("deposit-reversed", deposit.to_string(), "done")
+        }
         PaymentKind::Payout(host, stands) => {
             let status = match stands {
                 Payout::Open => "open",

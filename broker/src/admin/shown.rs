@@ -28,6 +28,34 @@ pub(crate) mod text {
     }
 }
 
+/// The same, or null.
+pub(crate) mod text_if {
+    use super::{Deserialize, Deserializer, Serializer};
+    use std::fmt::Display;
+    use std::str::FromStr;
+
+    pub(crate) fn serialize<T: Display, S: Serializer>(
+        value: &Option<T>,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        match value {
+            Some(value) => to.collect_str(value),
+            None => to.serialize_none(),
+        }
+    }
+
+    pub(crate) fn deserialize<'de, T, D>(from: D) -> Result<Option<T>, D::Error>
+    where
+        T: FromStr,
+        T::Err: Display,
+        D: Deserializer<'de>,
+    {
+        let text = Option::<String>::deserialize(from)?;
+        let parsed = text.map(|text| text.parse().map_err(serde::de::Error::custom));
+        parsed.transpose()
+    }
+}
+
 /// Dollars with six places.
 pub(crate) mod usd {
     use super::{Deserialize, Deserializer, MicroUsd, Serializer};
@@ -43,6 +71,29 @@ pub(crate) mod usd {
             .map_or((text.as_str(), false), |rest| (rest, true));
         let amount: MicroUsd = digits.parse().map_err(serde::de::Error::custom)?;
         Ok(if negative { amount.negated() } else { amount })
+    }
+}
+
+/// Dollars with six places, or null.
+pub(crate) mod usd_if {
+    use super::{Deserialize, Deserializer, MicroUsd, Serializer};
+
+    pub(crate) fn serialize<S: Serializer>(
+        amount: &Option<MicroUsd>,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        match amount {
+            Some(amount) => super::usd::serialize(amount, to),
+            None => to.serialize_none(),
+        }
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Option<MicroUsd>, D::Error> {
+        let text = Option::<String>::deserialize(from)?;
+        let amount = text.map(|text| text.parse().map_err(serde::de::Error::custom));
+        amount.transpose()
     }
 }
 

@@ -1,10 +1,11 @@
 //! What the operator's commands and the broker say to each other: closed enums, one JSON object a line.
 
+use super::proofs::ProofView;
 use super::shown;
 use crate::store::LedgerReport;
 use protocol::bounded::Text;
-use protocol::ids::{BrokerId, DepositId, HostId, LeaseId, PaymentId, RenterId};
-use protocol::operator::Reply;
+use protocol::ids::{BrokerId, DepositId, HostId, LeaseId, OfferId, PaymentId, RenterId};
+use protocol::operator::{Exit, Reply};
 use protocol::units::{MicroUsd, Seconds, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -28,6 +29,15 @@ pub enum AdminRequest {
     },
     /// Do the books balance?
     LedgerCheck,
+    /// Put an offer, or all of a host, to the proof as soon as it is idle.
+    Verify {
+        /// Which host.
+        #[serde(with = "shown::text_if")]
+        host: Option<HostId>,
+        /// Or which offer.
+        #[serde(with = "shown::text_if")]
+        offer: Option<OfferId>,
+    },
     /// A host deposited a bond, or got it back.
     Bond(HostMoney),
     /// As above, back to the host.
@@ -51,7 +61,28 @@ pub enum AdminRequest {
         host: HostId,
         /// Why.
         why: Option<Text<128>>,
+        /// Whether one that this broker never heard of is meant.
+        stranger: bool,
     },
+    /// Take a deposit back.
+    ReverseDeposit(ReverseDeposit),
+}
+
+/// A deposit that is taken back, or a part of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReverseDeposit {
+    /// The id: with the same one it has one effect.
+    #[serde(with = "shown::text")]
+    pub id: PaymentId,
+    /// Of which deposit.
+    #[serde(with = "shown::text")]
+    pub deposit: DepositId,
+    /// How much; all that was not taken back before when nothing is said.
+    #[serde(with = "shown::usd_if", rename = "amount_usd")]
+    pub amount: Option<MicroUsd>,
+    /// Why.
+    pub note: Text<128>,
 }
 
 /// Money of a host's bond.
@@ -69,6 +100,8 @@ pub struct HostMoney {
     pub amount: MicroUsd,
     /// A note for the books.
     pub note: Text<128>,
+    /// Whether a host that this broker never heard of is meant.
+    pub stranger: bool,
 }
 
 /// Money that goes back to a renter.
@@ -104,9 +137,9 @@ pub struct PayoutNote {
 pub struct PaymentRow {
     /// Its id.
     pub payment: String,
-    /// What it is: `bond`, `bond-returned`, `refund`, `payout`.
+    /// What it is: `bond`, `bond-returned`, `refund`, `payout`, `deposit-reversed`.
     pub kind: String,
-    /// The host or the lease that it is about.
+    /// The host, the lease or the deposit that it is about.
     pub about: String,
     /// How much.
     #[serde(with = "shown::usd", rename = "amount_usd")]
@@ -137,6 +170,8 @@ pub struct Deposit {
     pub amount: MicroUsd,
     /// A note for the books.
     pub memo: Text<128>,
+    /// Whether a renter that this broker never heard of is meant.
+    pub stranger: bool,
 }
 
 /// What the broker answers.
@@ -161,8 +196,12 @@ pub enum AdminReply {
     Payouts(Vec<PaymentRow>),
     /// To [`AdminRequest::Suspend`].
     Noted,
+    /// To [`AdminRequest::Verify`]: the offers.
+    Verifying(Vec<String>),
     /// No, because.
     Refused(String),
+    /// What was named is not here.
+    Unknown(String),
 }
 
 impl Reply for AdminReply {
@@ -170,9 +209,12 @@ impl Reply for AdminReply {
         Self::Refused(reason)
     }
 
-    fn refused(&self) -> Option<&str> {
+    fn refused(&self) -> Option<(Exit, &str)> {
         if let Self::Refused(reason) = self {
-            return Some(reason);
+            return Some((Exit::Failed, reason));
+        }
+        if let Self::Unknown(reason) = self {
+            return Some((Exit::NotFound, reason));
         }
         None
     }
@@ -265,6 +307,8 @@ pub struct HostRow {
     /// When it was last heard.
     #[serde(with = "shown::time_if")]
     pub heard_at: Option<Timestamp>,
+    /// How each of its offers stands with proofs of its hardware.
+    pub proofs: Vec<ProofView>,
     /// Offers it shows now.
     pub offers: u64,
     /// Its leases that are not over.
@@ -274,6 +318,8 @@ pub struct HostRow {
     pub pending: MicroUsd,
     /// Where it can be dialled directly.
     pub addresses: Vec<String>,
+    /// Why it may take no leases; nothing when it may.
+    pub suspended: Option<String>,
 }
 
 /// A lease.

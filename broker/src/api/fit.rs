@@ -44,6 +44,8 @@ fn shorter(reply: BrokerReply) -> BrokerReply {
         | BrokerReply::Receipt(_)
         | BrokerReply::Earnings(_)
         | BrokerReply::HostEvidence(_)
+        | BrokerReply::Verdicts(_)
+        | BrokerReply::Transcript(_)
         | BrokerReply::Noted
         | BrokerReply::Refused(_) => BrokerReply::Refused(Rejection::Busy),
     }

@@ -1,6 +1,6 @@
 //! `feira-broker deposit`: credits a renter with money that the operator received.
 
-use super::Place;
+use super::{Place, payments};
 use crate::admin::wire::{AdminReply, AdminRequest, Deposit};
 use crate::args;
 use ed25519_dalek::VerifyingKey;
@@ -10,17 +10,21 @@ use protocol::message::Rejection;
 use protocol::operator::{Exit, Failure};
 use protocol::units::MicroUsd;
 
-/// Credits it once for each id.
+/// Credits it once for each id, or takes one back.
 pub(super) fn deposit(place: &Place, typed: args::Deposit) -> Result<Exit, Failure> {
-    if typed.amount <= MicroUsd::ZERO {
+    if let Some(args::DepositCommand::Reverse(reverse)) = typed.command {
+        return payments::reverse(place, reverse);
+    }
+    let (Some(renter), Some(amount)) = (typed.renter, typed.amount) else {
+        return Err(Failure::new(Exit::Usage, "whose deposit, and how much?")
+            .help(place.command("deposit RENTER AMOUNT")));
+    };
+    if amount <= MicroUsd::ZERO {
         return Err(Failure::new(Exit::Usage, "a deposit is more than nothing")
             .help("give an amount in dollars, like 10 or 0.25"));
     }
-    if !is_key(&typed.renter) {
-        let what = format!(
-            "{} is no renter's id: a letter of it is wrong",
-            typed.renter
-        );
+    if !is_key(&renter) {
+        let what = format!("{renter} is no renter's id: a letter of it is wrong");
         return Err(Failure::new(Exit::Usage, what).help("copy it from what `feira init` printed"));
     }
     let memo = Text::new(typed.memo)
@@ -30,14 +34,16 @@ pub(super) fn deposit(place: &Place, typed: args::Deposit) -> Result<Exit, Failu
         .unwrap_or_else(|| DepositId::from_bytes(rand::random()));
     let request = Deposit {
         id,
-        renter: typed.renter,
-        amount: typed.amount,
+        renter,
+        amount,
         memo,
+        stranger: typed.new,
     };
     // Without the sign of dollars, which a shell would take for a variable's.
-    let shown = typed.amount.to_string();
+    let shown = amount.to_string();
     let bare = shown.trim_start_matches('$');
-    let again = format!("deposit {} {bare} --id {id}", typed.renter);
+    let new = if typed.new { " --new" } else { "" };
+    let again = format!("deposit {renter} {bare}{new} --id {id}");
     // When there is no answer it may be on the books: the same id makes a repeat harmless.
     let unanswered = |failure: Failure| {
         let stopping = failure.what == Rejection::ShuttingDown.to_string();
@@ -79,6 +85,12 @@ pub(super) fn deposit(place: &Place, typed: args::Deposit) -> Result<Exit, Failu
     place.printer.note(&format!(
         "Its id is {id}; with --id {id} a repeat credits nothing more."
     ));
+    if typed.new {
+        place.printer.note(&format!(
+            "If the id was mistyped, take it back while it is free: {}",
+            place.command(&format!("deposit reverse {id} --note WHY"))
+        ));
+    }
     Ok(Exit::Done)
 }
 

@@ -1,12 +1,14 @@
 //! `feira-broker accounts | hosts | leases`: lists of the running broker, one record a line.
 
 use super::Place;
+use crate::admin::proofs::ProofView;
 use crate::admin::shown::local;
 use crate::admin::wire::{AdminReply, AdminRequest};
 use protocol::ids::HostId;
 use protocol::operator::Align::{self, Left, Right};
 use protocol::operator::{Exit, Failure};
 use serde::Serialize;
+use std::collections::BTreeSet;
 
 /// What each renter has.
 pub(super) fn accounts(place: &Place) -> Result<Exit, Failure> {
@@ -48,6 +50,8 @@ pub(super) fn hosts(place: &Place) -> Result<Exit, Failure> {
         ("offers", Right),
         ("leases", Right),
         ("pending", Right),
+        ("proof", Left),
+        ("suspended", Left),
     ];
     print(
         place,
@@ -63,10 +67,26 @@ pub(super) fn hosts(place: &Place) -> Result<Exit, Failure> {
                 row.offers.to_string(),
                 row.leases.to_string(),
                 row.pending.to_string(),
+                proof(&row.proofs),
+                row.suspended.clone().unwrap_or_else(|| "-".to_owned()),
             ]
         },
     );
     Ok(Exit::Done)
+}
+
+/// How the offers of a host stand with proofs: each level once, with the reasons.
+fn proof(proofs: &[ProofView]) -> String {
+    let words = proofs.iter().map(|proof| match (&proof.reason, proof.under_way) {
+        (_, true) => "under way".to_owned(),
+        (Some(reason), _) => format!("{}: {reason}", proof.level),
+        (None, _) => proof.level.clone(),
+    });
+    let words: BTreeSet<String> = words.collect();
+    if words.is_empty() {
+        return "-".to_owned();
+    }
+    words.into_iter().collect::<Vec<_>>().join("; ")
 }
 
 /// Which leases there are.

@@ -1,7 +1,9 @@
 //! `feira-broker bond | refund | suspend`: hosts' money that is not a payout.
 
 use super::Place;
-use crate::admin::wire::{AdminReply, AdminRequest, HostMoney, PaymentRow, Refund};
+use crate::admin::wire::{
+    AdminReply, AdminRequest, HostMoney, PaymentRow, Refund, ReverseDeposit,
+};
 use crate::args;
 use protocol::bounded::Text;
 use protocol::ids::PaymentId;
@@ -22,23 +24,40 @@ pub(super) fn bond(place: &Place, typed: args::Bond) -> Result<Exit, Failure> {
     }
 }
 
+/// Takes a deposit back, or a part of it.
+pub(super) fn reverse(place: &Place, typed: args::Reverse) -> Result<Exit, Failure> {
+    let request = AdminRequest::ReverseDeposit(ReverseDeposit {
+        id: id_or_new(typed.id),
+        deposit: typed.deposit,
+        amount: typed.amount.map(positive).transpose()?,
+        note: reason("--note", &typed.note)?,
+    });
+    done(place, &request, "deposit-reversal")
+}
+
 /// Gives a renter a part of what a lease cost back.
 pub(super) fn refund(place: &Place, typed: args::Refund) -> Result<Exit, Failure> {
     let request = AdminRequest::Refund(Refund {
         id: id_or_new(typed.id),
         lease: typed.lease,
         amount: positive(typed.amount)?,
-        note: note(&typed.note)?,
+        note: reason("--note", &typed.note)?,
     });
     done(place, &request, "refund")
 }
 
 /// Lets a host take no leases, or take them again.
 pub(super) fn suspend(place: &Place, typed: args::Suspend) -> Result<Exit, Failure> {
-    let why = typed.why.as_deref().map(note).transpose()?;
+    let why = typed.why.as_deref();
+    let why = why.map(|why| reason("--why", why)).transpose()?;
     let host = typed.host;
     let is_lifted = why.is_none();
-    let AdminReply::Noted = place.ask(&AdminRequest::Suspend { host, why })? else {
+    let request = AdminRequest::Suspend {
+        host,
+        why,
+        stranger: typed.new,
+    };
+    let AdminReply::Noted = place.ask(&request)? else {
         return Err(place.unexpected());
     };
     if place.printer.is_json() {
@@ -81,6 +100,9 @@ fn sentence(row: &PaymentRow) -> String {
     let what = match (&*row.kind, &*row.status) {
         ("bond", _) => format!("{amount} credited to the bond of {about}"),
         ("bond-returned", _) => format!("{amount} of the bond of {about} are paid back"),
+        ("deposit-reversed", _) => {
+            format!("{amount} of the deposit {about} taken back: its renter has so much less")
+        }
         ("refund", _) => format!("{amount} of {about} given back to its renter"),
         (_, "paid") => format!("payout {} of {amount} to {about} is paid", row.payment),
         (_, status) => format!("payout {} of {amount} to {about} is {status}", row.payment),
@@ -97,7 +119,18 @@ fn host_money(typed: args::HostMoney) -> Result<HostMoney, Failure> {
         host: typed.host,
         amount: positive(typed.amount)?,
         note: note(&typed.note)?,
+        stranger: typed.new,
     })
+}
+
+/// Words without which nobody knows later why something was done.
+fn reason(flag: &str, typed: &str) -> Result<Text<128>, Failure> {
+    if typed.trim().is_empty() {
+        let what = format!("{flag} says why, and nothing was said");
+        return Err(Failure::new(Exit::Usage, what)
+            .help(format!("give a reason: {flag} 'the disk was slow'")));
+    }
+    note(typed)
 }
 
 fn id_or_new(typed: Option<PaymentId>) -> PaymentId {

@@ -3,6 +3,7 @@
 use super::{Place, payments};
 use crate::admin::wire::{AdminReply, AdminRequest, PaymentRow, PayoutNote};
 use crate::args;
+use protocol::net::named_file::STANDARD;
 use protocol::operator::{Exit, Failure};
 use protocol::units::MicroUsd;
 use std::fs::OpenOptions;
@@ -34,6 +35,7 @@ fn payout_note(typed: &args::PayoutNote) -> Result<PayoutNote, Failure> {
 /// The file is made before the payouts are: a full disk must not leave payouts that nobody saw. What is open
 /// already is in it again, with the same ids.
 fn export(place: &Place, file: Option<&Path>, minimum: MicroUsd) -> Result<Exit, Failure> {
+    let file = file.filter(|file| file.as_os_str() != STANDARD);
     let mut out = file.map(new_file).transpose()?;
     let AdminReply::Payouts(rows) = place.ask(&AdminRequest::Payouts { minimum })? else {
         return Err(place.unexpected());

@@ -1,5 +1,6 @@
 //! The `broker.toml` that `init` writes: every setting with its default and what it means.
 
+use super::proofs::usual;
 use super::{Config, DEFAULT_LISTEN, DEFAULT_METRICS, DEFAULT_NAME, Limits, MetricsAddress};
 use crate::args::Init;
 use crate::core::settings::MarketSettings;
@@ -9,10 +10,11 @@ use protocol::units::Seconds;
 #[must_use]
 pub fn template(init: &Init) -> String {
     format!(
-        "{}{}{}",
+        "{}{}{}{}",
         network_part(init),
         market_part(init),
-        limits_part()
+        limits_part(),
+        proofs_part()
     )
 }
 
@@ -160,6 +162,48 @@ drain_s = {drain_s}
         requests_in_flight = limits.requests_in_flight,
         watches = limits.watches,
         drain_s = limits.drain.as_secs(),
+    )
+}
+
+fn proofs_part() -> String {
+    let (rules, keep) = usual();
+    format!(
+        "
+# Proofs of hardware: an idle GPU is rented like by anybody, without its host's knowing, has to show what its model
+# can do, and is paid for from the account that `feira-broker doctor` names. Made only where images with the prover
+# are named, each by its digest (`scripts/images.sh REGISTRY prover` makes one); one of them is drawn for each proof.
+# proof_images = [\"registry.example/prover@sha256:…\"]
+proof_images = []
+# The least time between two proofs of one GPU, in seconds; the next comes at a random moment up to twice as late.
+proof_every_s = {every}
+# A GPU is shown as verified for so long after a proof.
+proof_stands_s = {stands}
+# A new offer is put to the proof at a random moment within this.
+proof_first_within_s = {first_within}
+# Proofs at once, and in any hour.
+proofs_at_once = {at_once}
+proofs_per_hour = {per_hour}
+# Transcripts of proofs, which anybody can check again, are kept for so long.
+proof_keep_s = {keep}
+# Classes of hardware of your own, before those that the program has: times that you measured on cards.
+# [[proof_classes]]
+# name = \"RTX 4090\"
+# models = [\"NVIDIA GeForce RTX 4090\"]
+# memory_min_gb = 22
+# tile_side = 8192
+# inner = 53760
+# tiles = 329
+# rounds = 40
+# audits = 64
+# fill_max_ms = 14000
+# pass_max_ms = 3200
+",
+        every = rules.every.0,
+        stands = rules.stands.0,
+        first_within = rules.first_within.0,
+        at_once = rules.at_once,
+        per_hour = rules.per_hour,
+        keep = keep.0,
     )
 }
 

@@ -3,6 +3,7 @@
 //! Wishes, not facts: nothing here has happened. What comes of it is in `event`.
 
 use crate::core::payment::{MoneyOrder, Payment};
+use crate::core::proofs::ProofOrder;
 use protocol::bounded::{List, Text};
 use protocol::ids::{DepositId, LeaseId, PaymentId, RenterId};
 use protocol::lease::{Grant, LeaseView, Refusal, Report};
@@ -39,6 +40,8 @@ pub enum Command {
     Report(Verified<Report>),
     /// The operator moves a host's money.
     Money(MoneyOrder),
+    /// The broker puts hardware to the proof.
+    Proof(ProofOrder),
     /// The operator ends a lease.
     Operator {
         /// Which.

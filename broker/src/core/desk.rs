@@ -7,6 +7,7 @@
 mod beside;
 
 use self::beside::{MeterFrom, consequences};
+use crate::core::acquaintance::Greeted;
 use crate::core::book::{Announced, Book, BookRefusal};
 use crate::core::command::{Answer, Command, VerifiedAnnouncement};
 pub(super) use crate::core::decision::{Decision, Reply};
@@ -15,6 +16,7 @@ use crate::core::lease::{Lease, State};
 use crate::core::market::Market;
 use crate::core::meter::Meter;
 use crate::core::order::Deposit;
+use crate::core::proofs::{Proving, host_proved};
 use crate::core::reliability::HostWatch;
 use crate::core::ripening::Ripening;
 use crate::core::settings::MarketSettings;
@@ -39,9 +41,11 @@ pub struct Desk {
     pub(super) goals_made: u64,
     pub(super) hosts_watched: HostWatch,
     pub(super) waiting: Waiting,
+    pub(super) greeted: Greeted,
     ahead: Millis,
     soft: Soft,
     pub(super) ripening: Ripening,
+    pub(super) proving: Option<Proving>,
 }
 
 /// How a desk is set up.
@@ -77,9 +81,11 @@ impl Desk {
             started_at: now,
             goals_made: 0,
             waiting: Waiting::default(),
+            greeted: Greeted::default(),
             ahead: Millis(0),
             soft: Soft::default(),
             ripening: Ripening::default(),
+            proving: None,
         };
         let marked: Vec<LeaseId> = desk
             .market
@@ -183,6 +189,7 @@ impl Desk {
             Err(refusal) => return Ok(Err(refusal)),
         }
         self.book.rate(host, &self.hosts_watched.score(host));
+        self.note_proofs(now, host);
         self.waiting.note(Venue::Host(host));
         self.settle_down(now, record)?;
         Ok(Ok(()))
@@ -339,6 +346,7 @@ impl Desk {
             Command::Refuse(refusal) => self.decide_refusal(now, &refusal),
             Command::Report(report) => self.decide_report(now, &report),
             Command::Money(order) => self.decide_money(now, order),
+            Command::Proof(order) => self.decide_proof(now, order),
             Command::Operator { lease } => self.decide_operator(now, lease),
         }
     }
@@ -356,9 +364,11 @@ impl Desk {
         let (from, goal) = consequences(&event.fact);
         let host = host_of(&event.fact);
         self.note_event(&event.fact);
+        let proved = host_proved(&event.fact, lease.and_then(|id| self.market.lease(id)));
         self.market.apply(event);
         self.waiting.update_from(&self.market, lease);
         self.unsettle(host, lease);
+        self.show_proofs_after(now, proved);
         if let Some(lease) = lease {
             self.plan_ripening(now, lease);
             self.plan(now, lease, from);

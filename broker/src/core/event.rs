@@ -10,7 +10,7 @@ use crate::core::payment::{Note, Payment, PaymentKind, Payout};
 use crate::core::reliability::Heard;
 use crate::core::ripening::Mark;
 use protocol::bounded::Text;
-use protocol::ids::{DepositId, HostId, LeaseId, PaymentId, RenterId};
+use protocol::ids::{DepositId, HostId, LeaseId, OrderId, PaymentId, RenterId};
 use protocol::lease::{Award, EndCause, Grant};
 use protocol::offer::{Partition, Share};
 use protocol::order::{LeaseCommand, Order};
@@ -19,6 +19,7 @@ use protocol::signed::{Draft, Signed, Statement, Verified};
 use protocol::terms::{ContractKind, Limits, Prices, Rates};
 use protocol::units::{MicroUsd, PricePerHour, Seconds, Timestamp};
 use protocol::usage::{Amounts, Term};
+use protocol::verify::Verdict;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::ops::Deref;
@@ -127,6 +128,26 @@ pub enum Fact {
     Heard(Heard),
     /// The broker or its network was away: what happened then is put down to nobody.
     Away(Interval),
+    /// The broker gave a renter of its own money for the order of a proof.
+    Funded {
+        /// The order.
+        order: OrderId,
+        /// The renter.
+        renter: RenterId,
+        /// How much.
+        amount: MicroUsd,
+    },
+    /// The broker took back what was left of it.
+    Reclaimed {
+        /// The order.
+        order: OrderId,
+        /// The renter.
+        renter: RenterId,
+        /// How much.
+        amount: MicroUsd,
+    },
+    /// The broker found something out about a host's hardware.
+    Proved(Box<Kept<Verdict>>),
 }
 
 /// An order that waits.
@@ -239,14 +260,19 @@ impl Event {
     #[must_use]
     pub fn lease(&self) -> Option<LeaseId> {
         match &self.fact {
-            Fact::Deposited { .. } | Fact::Suspended { .. } | Fact::Heard(_) | Fact::Away(_) => {
-                None
-            }
+            Fact::Deposited { .. }
+            | Fact::Suspended { .. }
+            | Fact::Heard(_)
+            | Fact::Away(_)
+            | Fact::Funded { .. }
+            | Fact::Reclaimed { .. }
+            | Fact::Proved(_) => None,
             Fact::Paid { payment, .. } => match payment.what {
                 PaymentKind::Refund(lease) => Some(lease),
-                PaymentKind::Bond(_) | PaymentKind::BondReturned(_) | PaymentKind::Payout(..) => {
-                    None
-                }
+                PaymentKind::Bond(_)
+                | PaymentKind::BondReturned(_)
+                | PaymentKind::Payout(..)
+                | PaymentKind::DepositReversed(_) => None,
             },
             Fact::Matured { lease, .. } => Some(*lease),
             Fact::Matched(matched) => Some(matched.award.body().lease),
@@ -285,6 +311,7 @@ impl Event {
                 PaymentKind::Bond(_) => "bond",
                 PaymentKind::BondReturned(_) => "bond-returned",
                 PaymentKind::Refund(_) => "refunded",
+                PaymentKind::DepositReversed(_) => "deposit-reversed",
                 PaymentKind::Payout(_, Payout::Open) => "payout",
                 PaymentKind::Payout(_, Payout::Paid(_)) => "paid-out",
                 PaymentKind::Payout(_, Payout::Dropped(_)) => "payout-dropped",
@@ -293,6 +320,9 @@ impl Event {
             Fact::Suspended { .. } => "suspended",
             Fact::Heard(_) => "heard",
             Fact::Away(_) => "away",
+            Fact::Funded { .. } => "funded",
+            Fact::Reclaimed { .. } => "reclaimed",
+            Fact::Proved(_) => "proved",
         }
     }
 }

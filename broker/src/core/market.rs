@@ -14,6 +14,7 @@ use crate::core::event::{Event, Fact};
 use crate::core::lease::{Lease, State};
 use crate::core::ledger::Ledger;
 use crate::core::payment::{Note, Payment, PaymentKind};
+use crate::core::proofs::standing::Proofs;
 use crate::core::reliability::Reliability;
 use crate::core::rest::Resting;
 use crate::core::seen::ReplayWindow;
@@ -38,6 +39,8 @@ pub struct Market {
     pub(crate) payments: BTreeMap<PaymentId, Payment>,
     /// Hosts that may take no leases, and why.
     pub(crate) suspended: BTreeMap<HostId, Note>,
+    /// What is known of hosts' hardware by proof.
+    pub(crate) proofs: Proofs,
     /// Orders that wait, and those that ended waiting.
     pub(crate) rests: BTreeMap<LeaseId, Box<Resting>>,
     index: Index,
@@ -59,6 +62,7 @@ impl Market {
             reliability: Reliability::default(),
             payments: BTreeMap::new(),
             suspended: BTreeMap::new(),
+            proofs: Proofs::default(),
             rests: BTreeMap::new(),
             index: Index::default(),
         }
@@ -68,6 +72,7 @@ impl Market {
     pub fn apply(&mut self, event: Event) {
         let before = event.lease().and_then(|id| self.leases.get(&id));
         self.reliability.note(&event, before.map(|lease| &**lease));
+        self.proofs.note(&event, before.map(|lease| &**lease));
         let Event { at, fact, entries } = event;
         self.events = self.events.saturating_add(1);
         self.last_at = self.last_at.max(at);
@@ -92,7 +97,12 @@ impl Market {
                 lease.mark_earnings(at);
             }),
             Fact::Metered(reading) => self.change(reading.lease, |lease| read(lease, *reading, at)),
-            Fact::Held { .. } | Fact::Heard(_) | Fact::Away(_) => {}
+            Fact::Held { .. }
+            | Fact::Heard(_)
+            | Fact::Away(_)
+            | Fact::Funded { .. }
+            | Fact::Reclaimed { .. }
+            | Fact::Proved(_) => {}
             Fact::Warned { lease, low } => self.change(lease, |lease| lease.low_balance = low),
             Fact::Commanded(command) => self.seen.remember(&command, at),
             Fact::Rested(rest) => {
@@ -147,7 +157,9 @@ impl Market {
             PaymentKind::Payout(host, stands) => {
                 self.index.payout(host, (id, payment.amount), stands);
             }
-            PaymentKind::Bond(_) | PaymentKind::BondReturned(_) => {}
+            PaymentKind::Bond(_)
+            | PaymentKind::BondReturned(_)
+            | PaymentKind::DepositReversed(_) => {}
         }
         self.payments.insert(id, payment);
     }

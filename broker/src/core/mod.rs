@@ -35,6 +35,7 @@ pub mod state;
 
 pub mod book;
 
+mod acquaintance;
 mod decision;
 pub mod desk;
 mod soft;
@@ -64,6 +65,7 @@ mod settle;
 mod term;
 
 pub mod payment;
+pub mod proofs;
 pub mod ripening;
 
 pub mod goal;

@@ -3,13 +3,14 @@
 //! Must not be reachable for anybody else.
 
 use crate::core::desk::Desk;
+use crate::core::payment::Note;
 use protocol::bounded::Text;
 use protocol::ids::{HostId, RenterId};
 use protocol::lease::LeaseView;
 use protocol::message::LeaseScope;
 use protocol::units::{MicroUsd, Timestamp};
 use protocol::usage::Balance;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What there is, for metrics and `status`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -45,6 +46,8 @@ pub struct HostRow {
     pub heard_at: Option<Timestamp>,
     /// Its leases that are not over.
     pub open_leases: u64,
+    /// Why it may take no leases; nothing when it may.
+    pub suspended: Option<Note>,
 }
 
 /// A renter's account, as the operator sees it.
@@ -104,7 +107,7 @@ impl Desk {
         counts
     }
 
-    /// The hosts that are heard.
+    /// The hosts that are heard, and those that may take no leases.
     #[must_use]
     pub fn hosts(&self, now: Timestamp) -> Vec<HostRow> {
         let row = |host: HostId| HostRow {
@@ -113,8 +116,11 @@ impl Desk {
             offers: count(self.book.host_offers(host, self.wall(now)).count()),
             heard_at: self.book.heard_at(host),
             open_leases: count(self.market.live_leases_of(host.into()).count()),
+            suspended: self.market.suspended(host).cloned(),
         };
-        self.book.hosts().map(row).collect()
+        let heard: BTreeSet<HostId> = self.book.hosts().collect();
+        let suspended = self.market.suspended_hosts();
+        heard.iter().copied().chain(suspended.filter(|host| !heard.contains(host))).map(row).collect()
     }
 
     /// The renters who ever had money here.

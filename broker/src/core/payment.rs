@@ -4,8 +4,10 @@
 //! effect. Must not touch what a renter ordered.
 
 mod record;
+mod reversal;
 
 pub use self::record::{Payment, PaymentKind, Payout};
+pub use self::reversal::Reversal;
 use crate::core::command::Answer;
 use crate::core::desk::{Decision, Desk, Reply};
 use crate::core::event::{Event, Fact};
@@ -20,6 +22,9 @@ use protocol::units::{MicroUsd, Timestamp};
 
 /// Words of the operator's.
 pub type Note = Text<128>;
+
+/// What is wrong with an id that names nothing here.
+pub const NO_SUCH: &str = "there is none of that id";
 
 /// What an operator wants done with a host's money.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,6 +81,8 @@ pub enum MoneyOrder {
         /// Why.
         note: Note,
     },
+    /// A deposit, or a part of it, is taken back.
+    Reverse(Reversal),
     /// A host may take no leases from now on, or may again.
     Suspend {
         /// Which.
@@ -121,6 +128,7 @@ impl Desk {
             MoneyOrder::DropPayout { id, note } => {
                 self.close_payout(now, id, Payout::Dropped(now), note)
             }
+            MoneyOrder::Reverse(reversal) => self.reverse(now, reversal),
             MoneyOrder::Suspend { host, why } => {
                 let fact = Fact::Suspended { host, why };
                 Ok(Decision::events(vec![Event::bare(now, fact)], Reply::Noted))
@@ -149,7 +157,9 @@ impl Desk {
             PaymentKind::Bond(host) => (self.bond(host, payment.amount)?, None),
             PaymentKind::BondReturned(host) => (self.returned(host, payment.amount)?, None),
             PaymentKind::Refund(lease) => self.refund(lease, payment.amount)?,
-            PaymentKind::Payout(..) => return Err(bad_value("payment", "it is no payout")),
+            PaymentKind::Payout(..) | PaymentKind::DepositReversed(_) => {
+                return Err(bad_value("payment", "it is decided about elsewhere"));
+            }
         };
         let mut events = vec![Event {
             at: now,
@@ -286,9 +296,12 @@ impl Desk {
         let known = self.market.payment(id);
         let Some((host, stands, amount)) = known.and_then(|known| match known.what {
             PaymentKind::Payout(host, stands) => Some((host, stands, known.amount)),
-            PaymentKind::Bond(_) | PaymentKind::BondReturned(_) | PaymentKind::Refund(_) => None,
+            PaymentKind::Bond(_)
+            | PaymentKind::BondReturned(_)
+            | PaymentKind::Refund(_)
+            | PaymentKind::DepositReversed(_) => None,
         }) else {
-            return Err(bad_value("payout", "there is none of that id"));
+            return Err(bad_value("payout", NO_SUCH));
         };
         match stands {
             Payout::Open => {}

@@ -147,7 +147,10 @@ impl Reliability {
             | Fact::Commanded(_)
             | Fact::Rested(_)
             | Fact::Lapsed { .. }
-            | Fact::RestRebid { .. } => {}
+            | Fact::RestRebid { .. }
+            | Fact::Funded { .. }
+            | Fact::Reclaimed { .. }
+            | Fact::Proved(_) => {}
         }
     }
 

@@ -28,6 +28,9 @@ pub(super) const fn host_of(fact: &Fact) -> Option<HostId> {
         | Fact::Warned { .. }
         | Fact::Heard(_)
         | Fact::Away(_)
+        | Fact::Funded { .. }
+        | Fact::Reclaimed { .. }
+        | Fact::Proved(_)
         | Fact::Commanded(_) => None,
     }
 }

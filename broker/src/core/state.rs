@@ -7,11 +7,12 @@ use crate::core::lease::Lease;
 use crate::core::ledger::Account;
 use crate::core::market::Market;
 use crate::core::payment::{Note, Payment};
+use crate::core::proofs::standing::Standing;
 use crate::core::reliability::Kept;
 use crate::core::rest::Resting;
 use crate::core::seen::Seen;
 use protocol::codec::{self, CodecError};
-use protocol::ids::{BrokerId, DepositId, HostId, PaymentId, RenterId};
+use protocol::ids::{BrokerId, DepositId, HostId, OrderId, PaymentId, RenterId};
 use protocol::reliability::Outcome;
 use protocol::units::{MicroUsd, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -48,6 +49,10 @@ enum Record<L> {
     Host(Box<Kept>),
     /// What came of a lease of the host before.
     Outcome(Box<Outcome>),
+    /// A renter who has the broker's money for a proof.
+    Funded(OrderId, RenterId),
+    /// What is known of a device by proof.
+    Proved(Box<Standing>),
 }
 
 /// Why bytes are not a market.
@@ -78,6 +83,7 @@ impl Market {
             + self.payments.len()
             + self.suspended.len()
             + self.reliability.size()
+            + self.proofs.size()
     }
 
     /// The state as bytes.
@@ -134,6 +140,12 @@ impl Market {
         for outcome in self.reliability.outcomes() {
             writer.put(&Record::Outcome(Box::new(outcome.clone())))?;
         }
+        for (order, renter) in self.proofs.funded() {
+            writer.put(&Record::Funded(order, renter))?;
+        }
+        for standing in self.proofs.iter() {
+            writer.put(&Record::Proved(Box::new(standing.clone())))?;
+        }
         Ok(writer.bytes)
     }
 
@@ -170,6 +182,8 @@ impl Market {
                 Record::Resting(rest) => market.insert_rest(*rest),
                 Record::Host(kept) => market.reliability.restore(*kept),
                 Record::Outcome(outcome) => market.reliability.restore_outcome(*outcome),
+                Record::Funded(order, renter) => market.proofs.restore_funded(order, renter),
+                Record::Proved(standing) => market.proofs.restore(*standing),
             }
         }
         Ok(market)

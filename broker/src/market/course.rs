@@ -71,6 +71,9 @@ impl Course {
             | Fact::RestRebid { .. }
             | Fact::Heard(_)
             | Fact::Away(_)
+            | Fact::Funded { .. }
+            | Fact::Reclaimed { .. }
+            | Fact::Proved(_)
             | Fact::Changed(_) => return,
         };
         self.steps.extend(event.lease().map(|lease| Step {

@@ -33,7 +33,7 @@ impl MarketHandle {
         Self { inputs, key }
     }
 
-    async fn ask<T>(&self, input: impl FnOnce(Reply<T>) -> Input) -> Asked<T> {
+    pub(super) async fn ask<T>(&self, input: impl FnOnce(Reply<T>) -> Input) -> Asked<T> {
         let (reply, answer) = oneshot::channel();
         self.inputs
             .try_send(input(reply))
@@ -162,6 +162,22 @@ impl MarketHandle {
     /// Only busy or shutting down.
     pub async fn counts(&self) -> Asked<Counts> {
         self.ask(Input::Counts).await
+    }
+
+    /// What there is, for somebody who connected and asks: its id is known from here on.
+    ///
+    /// # Errors
+    /// Only busy or shutting down.
+    pub async fn greet(&self, party: PublicKey) -> Asked<Counts> {
+        self.ask(|reply| Input::Greet(party, reply)).await
+    }
+
+    /// Whether this party is on the books, offers something, or greeted.
+    ///
+    /// # Errors
+    /// Only busy or shutting down.
+    pub async fn knows(&self, party: PublicKey) -> Asked<bool> {
+        self.ask(|reply| Input::Knows(party, reply)).await
     }
 
     /// The hosts that are heard.

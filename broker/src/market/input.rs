@@ -3,6 +3,7 @@
 use crate::core::command::{Answer, Command, VerifiedAnnouncement};
 use crate::core::goal::GoalDraft;
 use crate::core::overview::{AccountRow, Counts, HostRow};
+use crate::market::proofs::ProofInput;
 use crate::store::LedgerReport;
 use protocol::ids::{DepositId, HostId, LeaseId, PublicKey, RenterId};
 use protocol::lease::{LeaseView, Progress};
@@ -29,6 +30,7 @@ pub(super) enum Input {
     Announce(HostId, VerifiedAnnouncement, Reply<()>),
     Progress(HostId, Progress, Reply<()>),
     Gone(HostId),
+    Greet(PublicKey, Reply<Counts>),
     // What changes nothing.
     Search(Box<Search>, Reply<Found>),
     Leases(PublicKey, LeaseScope, Reply<Vec<LeaseView>>),
@@ -40,11 +42,14 @@ pub(super) enum Input {
     Receipt(PublicKey, LeaseId, Reply<Signed<Receipt>>),
     Goal(HostId, Reply<GoalDraft>),
     Counts(Reply<Counts>),
+    Knows(PublicKey, Reply<bool>),
     Hosts(Reply<Vec<HostRow>>),
     Accounts(Reply<Vec<AccountRow>>),
     AllLeases(LeaseScope, Reply<Vec<LeaseView>>),
     Deposit(DepositId, Reply<Option<(RenterId, MicroUsd)>>),
     Ledger(Reply<LedgerReport>),
+    /// About proofs of hardware.
+    Proof(ProofInput),
     // The end.
     Shutdown(Reply<()>),
 }

@@ -14,6 +14,7 @@ use crate::core::desk::{Change, Desk};
 use crate::core::goal::GoalDraft;
 use crate::market::course::Course;
 use crate::market::input::{Input, Reply};
+use crate::market::proofs;
 use crate::market::time::BookTime;
 use crate::market::{MarketError, Notice};
 use crate::store::{Committed, Store, StoreError};
@@ -34,7 +35,7 @@ const BATCH: usize = 512;
 const TICK: Duration = Duration::from_secs(1);
 
 /// An answer that leaves after the commit.
-type Answer = Box<dyn FnOnce() + Send>;
+pub(super) type Answer = Box<dyn FnOnce() + Send>;
 
 pub(super) struct Worker {
     desk: Desk,
@@ -245,6 +246,11 @@ impl Worker {
                 self.answer(reply, answer);
             }
             Input::Gone(host) => self.desk.withdraw(host),
+            Input::Greet(party, reply) => {
+                self.desk.greet(party);
+                let counts = self.desk.counts();
+                self.answer(reply, Ok(counts));
+            }
             Input::Ledger(reply) => {
                 let report = self.store.ledger(self.desk.market())?;
                 self.answer(reply, Ok(report));
@@ -254,6 +260,10 @@ impl Worker {
                 self.answer(reply, statement);
             }
             Input::Goal(host, reply) => self.goal(host, reply),
+            Input::Proof(asked) => {
+                let answer = proofs::answer(&mut self.desk, now, asked);
+                self.answers.push(answer);
+            }
             Input::Shutdown(reply) => self.ending = Some(reply),
             Input::Search(..)
             | Input::Leases(..)
@@ -263,6 +273,7 @@ impl Worker {
             | Input::HostEvidence(..)
             | Input::Receipt(..)
             | Input::Counts(..)
+            | Input::Knows(..)
             | Input::Hosts(..)
             | Input::Deposit(..)
             | Input::Accounts(..)
@@ -289,6 +300,7 @@ impl Worker {
             }
             Input::Receipt(party, lease, reply) => later(reply, desk.receipt(now, party, lease)),
             Input::Counts(reply) => later(reply, Ok(desk.counts())),
+            Input::Knows(party, reply) => later(reply, Ok(desk.knows(party))),
             Input::Deposit(id, reply) => later(reply, Ok(desk.market().deposit(&id))),
             Input::Hosts(reply) => later(reply, Ok(desk.hosts(now))),
             Input::Accounts(reply) => later(reply, Ok(desk.accounts())),
@@ -298,8 +310,10 @@ impl Worker {
             | Input::Announce(..)
             | Input::Progress(..)
             | Input::Gone(..)
+            | Input::Greet(..)
             | Input::Statement(..)
             | Input::Goal(..)
+            | Input::Proof(..)
             | Input::Ledger(..)
             | Input::Shutdown(..) => return,
         };
@@ -375,7 +389,7 @@ fn notices_of(change: Change) -> impl Iterator<Item = Notice> {
     std::iter::once(about).chain(goal)
 }
 
-fn later<T: Send + 'static>(
+pub(super) fn later<T: Send + 'static>(
     reply: oneshot::Sender<Result<T, Rejection>>,
     answer: Result<T, Rejection>,
 ) -> Answer {

@@ -110,9 +110,10 @@ fn fact_lines(
                 amount: Some(payment.amount.0),
                 ..line("refunded")
             }],
-            PaymentKind::Payout(..) | PaymentKind::Bond(_) | PaymentKind::BondReturned(_) => {
-                Vec::new()
-            }
+            PaymentKind::Payout(..)
+            | PaymentKind::Bond(_)
+            | PaymentKind::BondReturned(_)
+            | PaymentKind::DepositReversed(_) => Vec::new(),
         },
         Fact::Deposited { .. }
         | Fact::Granted { .. }
@@ -126,7 +127,10 @@ fn fact_lines(
         | Fact::Matured { .. }
         | Fact::Suspended { .. }
         | Fact::Heard(_)
-        | Fact::Away(_) => Vec::new(),
+        | Fact::Away(_)
+        | Fact::Funded { .. }
+        | Fact::Reclaimed { .. }
+        | Fact::Proved(_) => Vec::new(),
     }
 }
 

@@ -9,6 +9,7 @@ use crate::core::event::{Event, Fact, Move};
 use crate::core::lease::State;
 use crate::core::ledger::Account;
 use crate::core::market::Market;
+use crate::core::payment::PaymentKind;
 use crate::store::{StoreError, doing, loaded, loaded_amount, stored, stored_time};
 use protocol::bounded::{List, Text};
 use protocol::codec;
@@ -214,7 +215,14 @@ impl Lines {
             });
         let what = match (&event.fact, moved < MicroUsd::ZERO) {
             (Fact::Deposited { .. }, _) => "deposit",
-            (Fact::Paid { .. }, _) => "refund",
+            (Fact::Paid { payment, .. }, _) => match payment.what {
+                PaymentKind::DepositReversed(_) => "reversal",
+                PaymentKind::Refund(_)
+                | PaymentKind::Bond(_)
+                | PaymentKind::BondReturned(_)
+                | PaymentKind::Payout(..) => "refund",
+            },
+            (Fact::Funded { .. } | Fact::Reclaimed { .. }, _) => "proof",
             (_, true) => "hold",
             (_, false) => "release",
         };
@@ -257,7 +265,10 @@ impl Lines {
             | Fact::Matured { .. }
             | Fact::Suspended { .. }
             | Fact::Heard(_)
-            | Fact::Away(_) => None,
+            | Fact::Away(_)
+            | Fact::Funded { .. }
+            | Fact::Reclaimed { .. }
+            | Fact::Proved(_) => None,
         };
         let known = event.lease().and_then(|lease| self.terms.get(&lease));
         let before = known.copied().unwrap_or_default();

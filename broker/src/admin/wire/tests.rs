@@ -48,6 +48,7 @@ fn times_are_utc_and_money_may_be_owed() {
         leases: 0,
         pending: MicroUsd(-1),
         addresses: Vec::new(),
+        suspended: None,
     };
     let text = serde_json::to_string(&row).unwrap();
     assert!(text.contains(r#""pending_usd":"-0.000001""#), "{text}");

@@ -8,8 +8,8 @@ use crate::config::{Config, MetricsAddress};
 use crate::health::PageError;
 use crate::ports::check_free;
 use crate::store;
-use protocol::ids::BrokerId;
-use protocol::net::{Identity, Multiaddr};
+use protocol::ids::{BrokerId, RenterId};
+use protocol::net::{Identity, IdentityError, Multiaddr};
 use protocol::operator::doctor::{Check, key, settings};
 use protocol::operator::{AskError, ask, counted};
 use protocol::units::{Bytes, Timestamp};
@@ -41,6 +41,7 @@ pub(super) fn all(place: &Place) -> Vec<Check> {
     checks.push(clock());
     if let Ok(config) = &config {
         checks.push(reach(config));
+        checks.push(proofs(config, &identity));
         checks.extend(ports(config, running.is_ok()));
     }
     checks.push(match running {
@@ -147,6 +148,28 @@ fn reach(config: &Config) -> Check {
     }
     let list: Vec<String> = shown.iter().map(ToString::to_string).collect();
     Check::ok("reach", list.join(", "))
+}
+
+/// Whether hardware is put to the proof, and what pays for it.
+fn proofs(config: &Config, identity: &Result<Identity, IdentityError>) -> Check {
+    let Some(proofs) = &config.proofs else {
+        return Check::ok(
+            "proofs",
+            "off: `proof_images` names no image with the prover, so every offer is shown as not verified",
+        );
+    };
+    let images = u64::try_from(proofs.images.len()).unwrap_or(u64::MAX);
+    let account = identity
+        .as_ref()
+        .map_or_else(|_| "-".to_owned(), |own| RenterId::from(own.public()).to_string());
+    Check::ok(
+        "proofs",
+        format!(
+            "{}, {} classes of your own; paid from the account {account}",
+            counted(images, "image"),
+            proofs.classes.own.len()
+        ),
+    )
 }
 
 /// Whether the ports are free; a broker that runs has them.

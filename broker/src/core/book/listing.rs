@@ -74,6 +74,12 @@ impl Listing {
         self.chip
     }
 
+    /// How far its hardware is proved.
+    #[must_use]
+    pub const fn verification(&self) -> &VerificationLevel {
+        &self.verification
+    }
+
     /// The offer.
     #[must_use]
     pub const fn offer(&self) -> &Offer {

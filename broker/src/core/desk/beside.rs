@@ -126,6 +126,9 @@ pub(super) const fn consequences(fact: &Fact) -> (MeterFrom, bool) {
         | Fact::Warned { .. }
         | Fact::Heard(_)
         | Fact::Away(_)
+        | Fact::Funded { .. }
+        | Fact::Reclaimed { .. }
+        | Fact::Proved(_)
         | Fact::Commanded(_) => (MeterFrom::Here, false),
     }
 }

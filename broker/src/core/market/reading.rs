@@ -6,7 +6,7 @@ use super::Market;
 use super::holdings::Holdings;
 use crate::core::lease::Lease;
 use crate::core::ledger::{Account, Ledger};
-use crate::core::payment::{Note, Payment};
+use crate::core::payment::{Note, Payment, PaymentKind};
 use crate::core::reliability::Reliability;
 use crate::core::rest::Resting;
 use protocol::ids::{BrokerId, DepositId, HostId, LeaseId, PaymentId, PublicKey, RenterId};
@@ -24,6 +24,25 @@ impl Market {
     /// All moves of hosts' money, by id.
     pub fn payments(&self) -> impl Iterator<Item = (PaymentId, &Payment)> {
         self.payments.iter().map(|(id, payment)| (*id, payment))
+    }
+
+    /// The hosts that may take no leases.
+    pub fn suspended_hosts(&self) -> impl Iterator<Item = HostId> {
+        self.suspended.keys().copied()
+    }
+
+    /// Whether any money of this host's is or was on the books, beside what its leases earned.
+    #[must_use]
+    pub fn has_account(&self, host: HostId) -> bool {
+        let balances = [Account::HostAvailable(host), Account::HostBond(host)];
+        let is_about = |payment: &Payment| match payment.what {
+            PaymentKind::Bond(other)
+            | PaymentKind::BondReturned(other)
+            | PaymentKind::Payout(other, _) => other == host,
+            PaymentKind::Refund(_) | PaymentKind::DepositReversed(_) => false,
+        };
+        let mut balances = balances.iter().map(|account| self.ledger.balance(account));
+        balances.any(|balance| balance != MicroUsd::ZERO) || self.payments.values().any(is_about)
     }
 
     /// The payout that is to be paid to a host.

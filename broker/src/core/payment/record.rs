@@ -3,7 +3,7 @@
 //! Must not say what may be done.
 
 use super::Note;
-use protocol::ids::{HostId, LeaseId};
+use protocol::ids::{DepositId, HostId, LeaseId};
 use protocol::units::{MicroUsd, Timestamp};
 use serde::{Deserialize, Serialize};
 
@@ -31,6 +31,8 @@ pub enum PaymentKind {
     Refund(LeaseId),
     /// To a host, of what it earned.
     Payout(HostId, Payout),
+    /// From a renter back to the operator's cash: a part of that deposit, or all of it.
+    DepositReversed(DepositId),
 }
 
 /// Where a payout stands.

@@ -15,6 +15,7 @@ mod play;
 mod portions;
 mod refusals;
 mod replay;
+mod reversal;
 mod ripening;
 mod slices;
 mod time;

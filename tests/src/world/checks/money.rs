@@ -14,6 +14,8 @@ use std::collections::BTreeMap;
 
 /// A running lease whose money is gone is stopped within this time of a broker that is up.
 const FUNDS_GRACE_MS: u64 = 600_000;
+/// How often that is looked at.
+const FUNDS_EVERY_MS: u64 = 30_000;
 
 /// What the checks remember of money.
 #[derive(Debug, Default)]
@@ -23,6 +25,8 @@ pub(crate) struct Money {
     leases: BTreeMap<(usize, LeaseId), OfLease>,
     /// Since when, by the world's time, a lease runs without money.
     unfunded: BTreeMap<(usize, LeaseId), u64>,
+    /// When each broker's leases were looked at.
+    looked_at: BTreeMap<usize, u64>,
 }
 
 /// The money of one lease.
@@ -143,16 +147,21 @@ impl Money {
             | Fact::RestRebid { .. }
             | Fact::Suspended { .. }
             | Fact::Heard(_)
-            | Fact::Away(_) => {}
+            | Fact::Away(_)
+            | Fact::Funded { .. }
+            | Fact::Reclaimed { .. }
+            | Fact::Proved(_) => {}
         }
         Ok(())
     }
 
     /// S3: a lease does not run on when its money is gone.
     pub(super) fn funds(&mut self, broker: &Broker, now: u64) -> Result<(), String> {
-        if !broker.is_up() {
+        let is_due = |at: &u64| now - at >= FUNDS_EVERY_MS;
+        if !broker.is_up() || !self.looked_at.get(&broker.index).is_none_or(is_due) {
             return Ok(());
         }
+        self.looked_at.insert(broker.index, now);
         for lease in broker.disk.live_leases() {
             let key = (broker.index, lease.id);
             let runs = matches!(lease.state, State::Running | State::Noticed { .. });
