@@ -232,6 +232,14 @@ pub enum Quantity {
     Download,
     /// To a broker, in kbit/s.
     Upload,
+    /// Double precision of a GPU, in GFLOP/s.
+    Fp64,
+    /// The PCIe generation that a GPU's link runs at while data crosses it.
+    PcieGeneration,
+    /// The PCIe lanes that it has then.
+    PcieLanes,
+    /// At which temperature a GPU slows itself down, in degrees Celsius, as its driver says.
+    GpuTemperatureMax,
 }
 
 impl Quantity {
@@ -253,6 +261,10 @@ impl Quantity {
             Self::DiskRandomRead => "random reads of the disk",
             Self::Download => "download",
             Self::Upload => "upload",
+            Self::Fp64 => "speed in FP64",
+            Self::PcieGeneration => "PCIe generation under load",
+            Self::PcieLanes => "PCIe width under load",
+            Self::GpuTemperatureMax => "temperature at which the GPU slows down",
         }
     }
 
@@ -260,12 +272,15 @@ impl Quantity {
     #[must_use]
     pub const fn unit(self) -> (u64, &'static str) {
         match self {
-            Self::Fp32 | Self::Fp16Matrix | Self::Bf16Matrix => (1000, "TFLOP/s"),
+            Self::Fp32 | Self::Fp64 | Self::Fp16Matrix | Self::Bf16Matrix => (1000, "TFLOP/s"),
             Self::GpuMemory | Self::HostToDevice | Self::DeviceToHost | Self::Ram => (1000, "GB/s"),
             Self::CpuSingle | Self::CpuAll => (1000, "events/s"),
             Self::DiskRead | Self::DiskWrite => (1, "MB/s"),
             Self::DiskRandomRead => (1, "IOPS"),
             Self::Download | Self::Upload => (1000, "Mbit/s"),
+            Self::PcieGeneration => (1, ""),
+            Self::PcieLanes => (1, "lanes"),
+            Self::GpuTemperatureMax => (1, "°C"),
         }
     }
 
@@ -287,6 +302,10 @@ impl Quantity {
             Self::DiskRandomRead => "disk_random_reads_per_second",
             Self::Download => "download_kbits_per_second",
             Self::Upload => "upload_kbits_per_second",
+            Self::Fp64 => "fp64_gflops",
+            Self::PcieGeneration => "pcie_generation_under_load",
+            Self::PcieLanes => "pcie_lanes_under_load",
+            Self::GpuTemperatureMax => "gpu_temperature_max_celsius",
         }
     }
 }

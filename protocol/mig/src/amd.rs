@@ -4,8 +4,11 @@
 //! divided. A change of the memory mode restarts the driver and is for the whole hive. So a division is a
 //! layout of the host, not something that a lease may have changed.
 
+use crate::chip::{Chip, Engines, Geometry, Profile};
+use serde::{Deserialize, Serialize};
 use std::error::Error;
 use std::fmt;
+use std::str::FromStr;
 
 /// A model that can be divided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -17,7 +20,7 @@ pub enum Model {
 }
 
 /// How many devices a GPU shows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum ComputeMode {
     /// One.
     Spx,
@@ -32,13 +35,25 @@ pub enum ComputeMode {
 }
 
 /// Into how many domains its memory is divided.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum MemoryMode {
     /// One.
     Nps1,
     /// Four; the driver then switches to [`ComputeMode::Cpx`] by itself.
     Nps4,
 }
+
+/// Modes as they are asked for, of whatever model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Modes {
+    /// How many devices.
+    pub compute: ComputeMode,
+    /// How many domains; as they are when absent.
+    pub memory: Option<MemoryMode>,
+}
+
+/// Units of compute on one die.
+const DIE_UNITS: u16 = 38;
 
 /// A valid division of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,6 +86,43 @@ pub enum Needs {
 }
 
 impl Model {
+    /// The model of a product's name, like `AMD Instinct MI300X`; nothing for one that is not known to be divided.
+    #[must_use]
+    pub fn find(product: &str) -> Option<Self> {
+        let mut words = product.split(|letter: char| !letter.is_ascii_alphanumeric());
+        words.find_map(|word| match word.to_ascii_uppercase().as_str() {
+            "MI300X" => Some(Self::Mi300x),
+            "MI300A" => Some(Self::Mi300a),
+            _ => None,
+        })
+    }
+
+    /// What one with so much memory can be cut into: for each mode that is valid one profile, `1g.24gb` for a die of an
+    /// MI300X with its part of the memory, at every place. The axis is of dies. Only slices of one profile stand
+    /// together; nothing where the memory is none.
+    #[must_use]
+    pub fn chip(self, memory_mib: u32) -> Option<Chip> {
+        let geometry = Geometry {
+            axis: self.dies(),
+            compute: self.dies(),
+            instances_max: self.dies(),
+            sm_total: u16::from(self.dies()) * DIE_UNITS,
+        };
+        let divisions = ComputeMode::ALL
+            .into_iter()
+            .filter_map(|compute| Self::division(self, compute));
+        let parts = divisions.filter(|division| division.devices() > 1);
+        Chip::new(
+            geometry,
+            parts.map(|part| part.profile(memory_mib)).collect(),
+        )
+        .ok()
+    }
+
+    fn division(self, compute: ComputeMode) -> Option<Division> {
+        Division::new(self, compute, MemoryMode::Nps1).ok()
+    }
+
     /// Dies of one GPU.
     #[must_use]
     pub const fn dies(self) -> u8 {
@@ -88,6 +140,11 @@ impl Model {
             Self::Mi300a => 128,
         }
     }
+}
+
+impl ComputeMode {
+    /// All of them, fewest devices first.
+    pub const ALL: [Self; 5] = [Self::Spx, Self::Dpx, Self::Tpx, Self::Qpx, Self::Cpx];
 }
 
 impl Division {
@@ -127,6 +184,52 @@ impl Division {
         })
     }
 
+    /// Its modes.
+    #[must_use]
+    pub const fn modes(&self) -> Modes {
+        Modes {
+            compute: self.compute,
+            memory: Some(self.memory),
+        }
+    }
+
+    /// This division with other modes; the memory's stays where none is asked for.
+    ///
+    /// # Errors
+    /// Says why it is not valid.
+    pub fn with(&self, modes: Modes) -> Result<Self, Invalid> {
+        let memory = modes.memory.unwrap_or(self.memory);
+        Self::new(self.model, modes.compute, memory)
+    }
+
+    /// Dies of one device.
+    #[must_use]
+    pub const fn dies(&self) -> u8 {
+        self.model.dies() / self.devices()
+    }
+
+    /// What one device is sold as: `1g.24gb`, its dies and its part of the memory.
+    #[must_use]
+    pub fn profile_name(&self) -> String {
+        format!("{}g.{}gb", self.dies(), self.memory_gb())
+    }
+
+    fn profile(&self, memory_mib: u32) -> Profile {
+        let (devices, dies) = (self.devices(), self.dies());
+        Profile {
+            name: self.profile_name(),
+            id: u32::from(devices),
+            nvml: None,
+            compute: dies,
+            size: dies,
+            starts: (0..devices).map(|device| device * dies).collect(),
+            count_max: devices,
+            memory_mib: memory_mib / u32::from(devices),
+            sm: self.compute_units(),
+            engines: Engines::default(),
+        }
+    }
+
     /// Devices that one GPU shows.
     #[must_use]
     pub const fn devices(&self) -> u8 {
@@ -142,7 +245,7 @@ impl Division {
     /// Compute units of one device.
     #[must_use]
     pub fn compute_units(&self) -> u16 {
-        u16::from(self.model.dies() / self.devices()) * 38
+        u16::from(self.dies()) * DIE_UNITS
     }
 
     /// Memory of one device in gigabytes, rounded down: its even share of the GPU's.
@@ -194,6 +297,70 @@ impl fmt::Display for MemoryMode {
     }
 }
 
+impl FromStr for ComputeMode {
+    type Err = Unknown;
+
+    fn from_str(text: &str) -> Result<Self, Unknown> {
+        let mut all = Self::ALL.into_iter();
+        all.find(|mode| mode.to_string() == text)
+            .ok_or_else(|| Unknown(text.to_owned()))
+    }
+}
+
+impl FromStr for MemoryMode {
+    type Err = Unknown;
+
+    fn from_str(text: &str) -> Result<Self, Unknown> {
+        match text {
+            "NPS1" => Ok(Self::Nps1),
+            "NPS4" => Ok(Self::Nps4),
+            _ => Err(Unknown(text.to_owned())),
+        }
+    }
+}
+
+/// `CPX`, `CPX/NPS4`, in any case.
+impl FromStr for Modes {
+    type Err = Unknown;
+
+    fn from_str(text: &str) -> Result<Self, Unknown> {
+        let upper = text.to_ascii_uppercase();
+        let (compute, memory) = match upper.split_once('/') {
+            Some((compute, memory)) => (compute, Some(memory.parse()?)),
+            None => (upper.as_str(), None),
+        };
+        let compute = compute.parse()?;
+        Ok(Self { compute, memory })
+    }
+}
+
+/// As it is asked for: `CPX`, `CPX/NPS4`.
+impl fmt::Display for Modes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.compute)?;
+        match self.memory {
+            Some(memory) => write!(f, "/{memory}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// No mode has this name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unknown(pub String);
+
+impl fmt::Display for Unknown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "'{}' is no mode of a GPU of AMD's: there are SPX, DPX, TPX, QPX, CPX, and NPS1 and NPS4 after a slash",
+            self.0
+        )
+    }
+}
+
+impl Error for Unknown {}
+
 /// As the tools take it: `CPX/NPS4`.
 impl fmt::Display for Division {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -222,59 +389,4 @@ impl fmt::Display for Invalid {
 impl Error for Invalid {}
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[track_caller]
-    fn of(compute: ComputeMode, memory: MemoryMode) -> (u8, u16, u16) {
-        let division = Division::new(Model::Mi300x, compute, memory).unwrap();
-        (
-            division.devices(),
-            division.compute_units(),
-            division.memory_gb(),
-        )
-    }
-
-    #[test]
-    fn an_mi300x_divides_evenly() {
-        assert_eq!(of(ComputeMode::Spx, MemoryMode::Nps1), (1, 304, 192));
-        assert_eq!(of(ComputeMode::Dpx, MemoryMode::Nps1), (2, 152, 96));
-        assert_eq!(of(ComputeMode::Qpx, MemoryMode::Nps1), (4, 76, 48));
-        assert_eq!(of(ComputeMode::Cpx, MemoryMode::Nps1), (8, 38, 24));
-        assert_eq!(of(ComputeMode::Cpx, MemoryMode::Nps4), (8, 38, 24));
-    }
-
-    #[test]
-    fn what_the_driver_refuses_is_invalid() {
-        use ComputeMode::{Cpx, Dpx, Qpx, Spx, Tpx};
-        for compute in [Spx, Dpx, Qpx] {
-            let refused = Division::new(Model::Mi300x, compute, MemoryMode::Nps4);
-            assert_eq!(refused, Err(Invalid::Memory(compute)));
-        }
-        let dies = |model, compute| Err(Invalid::Dies(model, compute));
-        for (model, compute) in [
-            (Model::Mi300x, Tpx),
-            (Model::Mi300a, Dpx),
-            (Model::Mi300a, Qpx),
-        ] {
-            let refused = Division::new(model, compute, MemoryMode::Nps1);
-            assert_eq!(refused, dies(model, compute));
-        }
-        let refused = Division::new(Model::Mi300a, Cpx, MemoryMode::Nps4);
-        assert_eq!(refused, Err(Invalid::Undivided(Model::Mi300a)));
-        let thirds = Division::new(Model::Mi300a, Tpx, MemoryMode::Nps1).unwrap();
-        assert_eq!((thirds.devices(), thirds.compute_units()), (3, 76));
-    }
-
-    #[test]
-    fn a_change_of_memory_is_for_the_whole_host() {
-        let of = |compute, memory| Division::new(Model::Mi300x, compute, memory).unwrap();
-        let whole = of(ComputeMode::Spx, MemoryMode::Nps1);
-        let eighths = of(ComputeMode::Cpx, MemoryMode::Nps1);
-        let domains = of(ComputeMode::Cpx, MemoryMode::Nps4);
-        assert_eq!(whole.needs(&whole), Needs::Nothing);
-        assert_eq!(whole.needs(&eighths), Needs::IdleGpu);
-        assert_eq!(eighths.needs(&domains), Needs::IdleHostAndRestart);
-        assert_eq!(domains.to_string(), "CPX/NPS4");
-    }
-}
+mod tests;

@@ -22,6 +22,9 @@ pub const BANDWIDTH_PERCENT: u64 = 105;
 /// The highest generation of PCIe that there is, and the widest slot.
 const PCIE_MAX: (u8, u8) = (7, 16);
 
+/// No GPU works hotter than water boils, by far.
+const TEMPERATURE_MAX: u64 = 130;
+
 /// What a GPU is said to have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Figure {
@@ -169,12 +172,18 @@ fn check_measure(
     });
     let arithmetic = |peak: u64| part(percent(peak, ARITHMETIC_PERCENT), processors);
     let most = match measure.quantity {
-        Quantity::Fp32 => sheet.and_then(|sheet| known(sheet.single)).map(arithmetic),
+        // No GPU is faster with numbers of twice the length.
+        Quantity::Fp32 | Quantity::Fp64 => {
+            sheet.and_then(|sheet| known(sheet.single)).map(arithmetic)
+        }
         Quantity::Fp16Matrix | Quantity::Bf16Matrix => sheet.and_then(half_peak).map(arithmetic),
         Quantity::GpuMemory => sheet
             .and_then(|sheet| known(sheet.memory))
             .map(|peak| part(percent(peak, BANDWIDTH_PERCENT), memory)),
         Quantity::HostToDevice | Quantity::DeviceToHost => host_link(gpu, sheet),
+        Quantity::PcieGeneration => Some(sheet.map_or(PCIE_MAX, |sheet| sheet.pcie).0.into()),
+        Quantity::PcieLanes => Some(sheet.map_or(PCIE_MAX, |sheet| sheet.pcie).1.into()),
+        Quantity::GpuTemperatureMax => Some(TEMPERATURE_MAX),
         Quantity::CpuSingle
         | Quantity::CpuAll
         | Quantity::Ram

@@ -6,8 +6,9 @@
 use super::sheet_of_gpu;
 use crate::machine::{Gpu, Vendor};
 use crate::offer::{Isolation, Offer, Partition};
+use mig::amd::Model;
 use mig::board::{Board, Cut, MEMORY_TOLERANCE_PERCENT, find_board};
-use mig::chip::Profile;
+use mig::chip::{Chip, Profile};
 use mig::name::SliceName;
 
 /// What is wrong with the slices of an offer.
@@ -16,6 +17,11 @@ pub enum SliceProblem {
     /// There is no GPU to cut.
     #[error("slices are sold, and no GPU")]
     NoGpu,
+    /// Parts that nothing but a driver keeps apart: between two renters there is then no wall.
+    #[error(
+        "parts of a GPU that only its driver keeps apart are for one renter beside itself, and are not sold"
+    )]
+    Shared,
     /// The model cannot be cut.
     #[error("slices are sold of what cannot be cut")]
     Undivided,
@@ -68,9 +74,11 @@ pub(super) fn check(offer: &Offer, partition: &Partition) -> Result<(), SlicePro
     };
     check_parts(partition, gpu)?;
     match (gpu.vendor, partition.isolation) {
+        (_, Isolation::Shared) => Err(SliceProblem::Shared),
         (Vendor::Nvidia, Isolation::Hardware) => check_mig(offer, partition, gpu),
-        // Whole devices to the driver, or nothing that it knows of: only their parts can be wrong.
-        (Vendor::Amd | Vendor::Intel, _) | (Vendor::Nvidia, Isolation::Shared) => Ok(()),
+        (Vendor::Amd, Isolation::Hardware) => check_equal(offer, partition, gpu),
+        // Its driver divides nothing.
+        (Vendor::Intel, Isolation::Hardware) => Err(SliceProblem::Undivided),
     }
 }
 
@@ -114,6 +122,45 @@ fn check_mig(offer: &Offer, partition: &Partition, gpu: &Gpu) -> Result<(), Slic
     if sheet_of_gpu(gpu).is_some_and(|sheet| !sheet.is_divisible) {
         return Err(SliceProblem::Undivided);
     }
+    let slices = named(offer, partition)?;
+    // Of a board that is in no table, only its driver can say what it can be cut into.
+    match find_board(&gpu.model, gpu.vram.0) {
+        Some(board) => check_board(board, partition, &slices),
+        None => Ok(()),
+    }
+}
+
+/// Equal parts of a GPU, all made at once. Of a model that is in no table, only its driver can say which there are.
+fn check_equal(offer: &Offer, partition: &Partition, gpu: &Gpu) -> Result<(), SliceProblem> {
+    let slices = named(offer, partition)?;
+    let memory = u32::try_from(gpu.vram.0 >> 20).unwrap_or(u32::MAX);
+    let Some(chip) = Model::find(&gpu.model).and_then(|model| model.chip(memory)) else {
+        return Ok(());
+    };
+    let profile = profile_of(&chip, partition.profile.as_str())?;
+    check_places(profile, &slices)?;
+    let (claimed, known) = (partition.vram.0 >> 20, u64::from(profile.memory_mib));
+    if claimed.saturating_sub(known) * 100 > known * MEMORY_TOLERANCE_PERCENT {
+        return Err(SliceProblem::Memory {
+            profile: profile.name.clone(),
+            claimed,
+            known,
+        });
+    }
+    let (part, whole) = partition.multiprocessors;
+    if part > profile.sm {
+        return Err(SliceProblem::Part {
+            profile: profile.name.clone(),
+            what: "multiprocessors",
+            claimed: (part, whole),
+            known: (profile.sm, chip.geometry().sm_total),
+        });
+    }
+    Ok(())
+}
+
+/// The slices that an offer sells, by name: all of the profile and the GPUs that it names.
+fn named<'a>(offer: &'a Offer, partition: &Partition) -> Result<Vec<SliceName<'a>>, SliceProblem> {
     let profile = partition.profile.as_str();
     let mut slices = Vec::with_capacity(offer.share.resources.len());
     for resource in &*offer.share.resources {
@@ -125,9 +172,27 @@ fn check_mig(offer: &Offer, partition: &Partition, gpu: &Gpu) -> Result<(), Slic
         }
         slices.push(slice);
     }
-    // Of a board that is in no table, only its driver can say what it can be cut into.
-    match find_board(&gpu.model, gpu.vram.0) {
-        Some(board) => check_board(board, partition, &slices),
+    Ok(slices)
+}
+
+fn profile_of<'a>(chip: &'a Chip, name: &str) -> Result<&'a Profile, SliceProblem> {
+    let index = chip.find(name);
+    index
+        .and_then(|index| chip.profile(index))
+        .ok_or_else(|| SliceProblem::NoProfile(name.to_owned()))
+}
+
+fn check_places(profile: &Profile, slices: &[SliceName<'_>]) -> Result<(), SliceProblem> {
+    let is_off = |slice: &&SliceName<'_>| {
+        slice.size() != profile.size || !profile.starts.contains(&slice.start())
+    };
+    match slices.iter().find(is_off) {
+        Some(slice) => Err(SliceProblem::Place {
+            profile: profile.name.clone(),
+            claimed: slice.to_string(),
+            starts: profile.starts.clone(),
+            size: profile.size,
+        }),
         None => Ok(()),
     }
 }
@@ -148,19 +213,8 @@ fn check_board(
                 .ok_or_else(no_profile)
         }
         Cut::Known(chip) => {
-            let index = chip.find(name).ok_or_else(no_profile)?;
-            let profile = chip.profile(index).ok_or_else(no_profile)?;
-            let of = |slice: &&SliceName<'_>| {
-                slice.size() != profile.size || !profile.starts.contains(&slice.start())
-            };
-            if let Some(slice) = slices.iter().find(of) {
-                return Err(SliceProblem::Place {
-                    profile: name.to_owned(),
-                    claimed: slice.to_string(),
-                    starts: profile.starts.clone(),
-                    size: profile.size,
-                });
-            }
+            let profile = profile_of(chip, name)?;
+            check_places(profile, slices)?;
             check_memory(board, profile, partition)?;
             check_part(board, profile, partition)
         }
@@ -216,3 +270,6 @@ fn check_part(board: &Board, profile: &Profile, partition: &Partition) -> Result
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

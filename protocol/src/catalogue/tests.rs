@@ -26,7 +26,7 @@ fn gpu(model: &str, mib: u64) -> Gpu {
     }
 }
 
-fn offer(gpu: Gpu) -> Offer {
+pub(super) fn offer(gpu: Gpu) -> Offer {
     Offer {
         id: OfferId::from_bytes([1; 16]),
         sequence: 1,
@@ -201,6 +201,10 @@ fn speeds_beyond_the_sheet_are_refused() {
     let rtx4090 = || gpu("NVIDIA GeForce RTX 4090", 24_564);
     for (quantity, most) in [
         (Quantity::Fp32, 94_990),
+        (Quantity::Fp64, 94_990),
+        (Quantity::PcieGeneration, 4),
+        (Quantity::PcieLanes, 16),
+        (Quantity::GpuTemperatureMax, 130),
         (Quantity::Fp16Matrix, 189_980),
         (Quantity::Bf16Matrix, 189_980),
         (Quantity::GpuMemory, 1_060_500),

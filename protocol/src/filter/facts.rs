@@ -313,6 +313,8 @@ impl Facts {
             | Field::DiskBandwidth
             | Field::UploadSpeed
             | Field::DownloadSpeed
+            | Field::TotalFlopsDouble
+            | Field::GpuMaxTemperature
             | Field::Score
             | Field::ScorePerDollar
             | Field::FlopsPerDollar => self

@@ -81,6 +81,8 @@ pub enum Field {
     DiskBandwidth,
     UploadSpeed,
     DownloadSpeed,
+    TotalFlopsDouble,
+    GpuMaxTemperature,
 }
 
 /// What kind of values a field has.
@@ -153,6 +155,8 @@ pub enum Unit {
     Megabits,
     /// 10¹² operations a second (or for a dollar an hour), to the thousandth.
     Teraflops,
+    /// Degrees Celsius.
+    Degrees,
     /// The score of an RTX 3090 is 100 (or for a dollar an hour), to the hundredth.
     Score,
 }
@@ -162,7 +166,7 @@ impl Unit {
     #[must_use]
     pub const fn scale(self) -> u64 {
         match self {
-            Self::Count | Self::Seconds | Self::MegabytesPerSecond => 1,
+            Self::Count | Self::Seconds | Self::MegabytesPerSecond | Self::Degrees => 1,
             Self::Score => 100,
             Self::Cores
             | Self::SoldGigabytes
@@ -182,6 +186,7 @@ impl Unit {
         const GIB: u64 = 1 << 30;
         match self {
             Self::Count | Self::Cores | Self::Dollars | Self::Score => &[],
+            Self::Degrees => &[("c", 1), ("°c", 1)],
             Self::Gigahertz => &[("ghz", 1000), ("mhz", 1)],
             Self::GigabytesPerSecond => &[("gb", 1000), ("gbs", 1000), ("mb", 1), ("mbs", 1)],
             Self::MegabytesPerSecond => &[("mb", 1), ("mbs", 1), ("gb", 1000), ("gbs", 1000)],

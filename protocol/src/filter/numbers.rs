@@ -95,7 +95,7 @@ fn of_terms(offer: &Offer, gpus: u16) -> [Known; 12] {
     ]
 }
 
-fn of_hardware(offer: &Offer, gpus: u16, model: &ModelName) -> [Known; 6] {
+fn of_hardware(offer: &Offer, gpus: u16, model: &ModelName) -> [Known; 7] {
     let machine: &Machine = &offer.machine;
     let links = if offer.share.gpus.is_empty() {
         None
@@ -105,6 +105,12 @@ fn of_hardware(offer: &Offer, gpus: u16, model: &ModelName) -> [Known; 6] {
         let vram = offer.share.gpus.first().map_or(Bytes(0), |gpu| gpu.vram);
         sheet_of(model, vram).and_then(|sheet| known(sheet.links))
     };
+    // A link at rest runs slower than it can, and one in a bad slot never runs as fast as it says it could.
+    let under_load = |quantity, could: fn(&Gpu) -> u64| {
+        let measured = offer.measured(quantity).and_then(known);
+        let could = weakest(offer, could);
+        measured.map_or(could, |ran| Some(could.map_or(ran, |could| ran.min(could))))
+    };
     [
         (
             Field::GpuMaxPower,
@@ -112,16 +118,23 @@ fn of_hardware(offer: &Offer, gpus: u16, model: &ModelName) -> [Known; 6] {
         ),
         (
             Field::PciGeneration,
-            weakest(offer, |gpu| gpu.pcie_generation.into()),
+            under_load(Quantity::PcieGeneration, |gpu| gpu.pcie_generation.into()),
         ),
-        (Field::PciLanes, weakest(offer, |gpu| gpu.pcie_width.into())),
+        (
+            Field::PciLanes,
+            under_load(Quantity::PcieLanes, |gpu| gpu.pcie_width.into()),
+        ),
+        (
+            Field::GpuMaxTemperature,
+            offer.measured(Quantity::GpuTemperatureMax).and_then(known),
+        ),
         (Field::CpuGhz, known(machine.cpu_mhz.into())),
         (Field::NumaNodes, known(machine.numa_nodes.into())),
         (Field::LinkBandwidth, links),
     ]
 }
 
-fn of_speed(offer: &Offer, gpus: u16) -> [Known; 10] {
+fn of_speed(offer: &Offer, gpus: u16) -> [Known; 11] {
     let measured = |quantity| offer.measured(quantity).map(three_digits);
     let all = |each: Option<u64>| each.and_then(|each| each.checked_mul(gpus.max(1).into()));
     let single = all(measured(Quantity::Fp32));
@@ -138,6 +151,10 @@ fn of_speed(offer: &Offer, gpus: u16) -> [Known; 10] {
     [
         (Field::TotalFlops, plain(single)),
         (Field::TotalFlopsHalf, plain(half)),
+        (
+            Field::TotalFlopsDouble,
+            plain(all(measured(Quantity::Fp64))),
+        ),
         (
             Field::GpuMemoryBandwidth,
             plain(measured(Quantity::GpuMemory)),

@@ -33,7 +33,7 @@ const MEGABITS: Kind = Kind::Number(Unit::Megabits);
 const ARCHITECTURES: Kind = Kind::Choice(&["amd64", "arm64", "other"]);
 
 #[rustfmt::skip]
-pub(super) static FIELDS: [FieldInfo; 67] = [
+pub(super) static FIELDS: [FieldInfo; 69] = [
     entry(Field::GpuName, ("gpu_name", &["gpu"]), Kind::Model, ("name", "model of the GPUs, like RTX_4090; none on a CPU machine")),
     entry(Field::NumGpus, ("num_gpus", &["gpus"]), COUNT, ("GPUs", "GPUs of the offer")),
     entry(Field::GpuRam, ("gpu_ram", &["vram"]), SOLD, ("GB as sold", "memory of each GPU, 24 for a card sold with 24 GB")),
@@ -44,8 +44,8 @@ pub(super) static FIELDS: [FieldInfo; 67] = [
     entry(Field::ComputeCap, ("compute_cap", &[]), Kind::Capability, ("8.9 or 890", "CUDA compute capability")),
     entry(Field::CudaVersion, ("cuda_max_good", &["cuda_vers", "cuda"]), Kind::Version, ("version", "highest CUDA that the driver supports")),
     entry(Field::DriverVersion, ("driver_version", &["driver", "driver_vers"]), Kind::Version, ("version", "version of the GPU driver")),
-    entry(Field::PciGeneration, ("pci_gen", &["pcie_gen"]), COUNT, ("generation", "PCIe generation of card and slot")),
-    entry(Field::PciLanes, ("gpu_lanes", &["pcie_lanes"]), COUNT, ("lanes", "PCIe lanes of each GPU")),
+    entry(Field::PciGeneration, ("pci_gen", &["pcie_gen"]), COUNT, ("generation", "PCIe generation of each GPU: under load where it was measured, else of card and slot")),
+    entry(Field::PciLanes, ("gpu_lanes", &["pcie_lanes"]), COUNT, ("lanes", "PCIe lanes of each GPU: under load where it was measured, else of card and slot")),
     entry(Field::DphTotal, ("dph_total", &["dph", "price"]), DOLLARS, ("$/h", "price of an hour all in, with the asked disk")),
     entry(Field::DphBase, ("dph_base", &["compute_price"]), DOLLARS, ("$/h", "price of an hour without disk")),
     entry(Field::StorageCost, ("storage_cost", &["disk_price"]), DOLLARS, ("$/GB/month", "price of disk")),
@@ -101,6 +101,8 @@ pub(super) static FIELDS: [FieldInfo; 67] = [
     entry(Field::DiskBandwidth, ("disk_bw", &[]), Kind::Number(Unit::MegabytesPerSecond), ("MB/s", "reading the disk in order, measured")),
     entry(Field::UploadSpeed, ("inet_up", &[]), MEGABITS, ("Mbit/s", "from the machine to a broker, measured")),
     entry(Field::DownloadSpeed, ("inet_down", &[]), MEGABITS, ("Mbit/s", "from a broker to the machine, measured")),
+    entry(Field::TotalFlopsDouble, ("total_flops_fp64", &["fp64"]), TERAFLOPS, ("TFLOP/s", "FP64 of all GPUs, measured")),
+    entry(Field::GpuMaxTemperature, ("gpu_max_temp", &["gpu_temp_max"]), Kind::Number(Unit::Degrees), ("°C", "temperature at which each GPU slows itself down, by its driver")),
 ];
 
 const fn not_known(
@@ -116,12 +118,11 @@ const fn not_known(
 }
 
 #[rustfmt::skip]
-pub(super) static NOT_KNOWN: [NotKnown; 12] = [
+pub(super) static NOT_KNOWN: [NotKnown; 11] = [
     not_known(&["dlperf"], "it is a score of another market, whose method is not published", Some("score")),
     not_known(&["dlperf_usd", "dlperf_per_dphtotal"], "it is a score of another market, whose method is not published", Some("score_per_dollar")),
     not_known(&["datacenter", "hosting_type"], "no broker looks at buildings and papers", Some("verified")),
     not_known(&["external"], "all offers are of this market", None),
-    not_known(&["gpu_max_temp"], "offers do not say at which temperature a GPU slows down", Some("gpu_max_power")),
     not_known(&["geolocation", "geolocode", "region", "country"], "offers do not say where a host is yet", None),
     not_known(&["direct_port_count", "static_ip", "public_ipaddr"], "ports are reached through Feira's tunnel, whatever the host's address", Some("network")),
     not_known(&["cluster_id"], "there are no clusters yet", None),

@@ -30,6 +30,14 @@ pub enum ValueProblem {
         /// What was written.
         text: String,
     },
+    /// A number below nothing.
+    #[error("'{text}' is below nothing, and {} never is", .field.name())]
+    Negative {
+        /// The field.
+        field: Field,
+        /// What was written.
+        text: String,
+    },
     /// A number beyond all sense.
     #[error("'{text}' is more than {} can be", .field.name())]
     TooLarge {
@@ -202,7 +210,13 @@ fn read_number(field: Field, unit: Unit, text: &str) -> Result<i64, ValueProblem
         field,
         text: text.to_owned(),
     })?;
-    read_scaled(number.trim_end(), scale).map_err(|problem| {
+    let number = number.trim_end();
+    // There is no field of which there can be less than nothing; `-0` is a slip, and means nothing else.
+    if number.starts_with('-') && read_scaled(number, scale) != Err(NumberProblem::Form) {
+        let text = text.to_owned();
+        return Err(ValueProblem::Negative { field, text });
+    }
+    read_scaled(number, scale).map_err(|problem| {
         let text = text.to_owned();
         match problem {
             NumberProblem::Form => ValueProblem::Wrong { field, text },
@@ -291,7 +305,7 @@ fn finest(field: Field) -> String {
         Kind::Number(Unit::Score) => "two decimal places".to_owned(),
         Kind::Number(Unit::Gigabytes) => "whole bytes".to_owned(),
         Kind::Number(Unit::Days) => "whole seconds".to_owned(),
-        Kind::Number(Unit::Count | Unit::Seconds | Unit::MegabytesPerSecond)
+        Kind::Number(Unit::Count | Unit::Seconds | Unit::MegabytesPerSecond | Unit::Degrees)
         | Kind::Flag
         | Kind::Version
         | Kind::Capability
@@ -387,6 +401,15 @@ mod tests {
             say(Field::NumGpus, "1.5"),
             "'1.5' is finer than num_gpus is counted: whole numbers"
         );
+        for (field, text) in [
+            (Field::GpuRam, "-1"),
+            (Field::GpuRam, "-0"),
+            (Field::DphTotal, "$-0.5"),
+            (Field::Reliability, "-1%"),
+        ] {
+            assert!(say(field, text).contains("is below nothing"), "{text}");
+        }
+        assert!(say(Field::GpuRam, "--1").contains("a decimal number is wanted"));
         assert_eq!(
             say(Field::GpuArch, "nvida"),
             "'nvida' is not a value of gpu_arch: one of nvidia, amd, intel, none is wanted"

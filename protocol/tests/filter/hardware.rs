@@ -29,6 +29,10 @@ fn measured() -> Offer {
         (Quantity::DiskRead, 3456),
         (Quantity::Download, 940_999),
         (Quantity::Upload, 88_000),
+        (Quantity::Fp64, 1_290),
+        (Quantity::PcieGeneration, 3),
+        (Quantity::PcieLanes, 8),
+        (Quantity::GpuTemperatureMax, 87),
     ];
     let measures = measures.map(|(quantity, value)| measure(quantity, value, 1));
     Offer {
@@ -87,6 +91,11 @@ fn what_was_measured_is_searched_in_the_field_s_unit() {
         "score_per_dollar=452",
         "flops_usd=251",
         "flops_per_dphtotal>=250",
+        "fp64=1.29",
+        "gpu_max_temp<=87c",
+        // Its card and slot could do the fourth generation on 16 lanes.
+        "pci_gen=3",
+        "gpu_lanes=8",
     ];
     check(&measured(), 1, &fields, true);
     // Both GPUs do twice as much for twice the price; their memory is not faster for that.
@@ -101,6 +110,10 @@ fn what_was_measured_is_searched_in_the_field_s_unit() {
         "gpu_mem_bw=926",
     ];
     check(&pair, 2, &two, true);
+    // A link that seems to run faster than card and slot can is not believed.
+    let mut fast = measured();
+    fast.measures = list(vec![measure(Quantity::PcieGeneration, 6, 1)]);
+    check(&fast, 1, &["pci_gen=4", "gpu_lanes=16"], true);
     // A newer method's result counts, and of two the lower.
     let mut again = measured();
     again.measures = list(vec![
@@ -115,6 +128,8 @@ fn what_was_measured_is_searched_in_the_field_s_unit() {
 fn what_nobody_measured_meets_nothing() {
     let unknown = [
         "total_flops>=0",
+        "fp64>=0",
+        "gpu_max_temp>=0",
         "total_flops!=1",
         "fp16<999",
         "gpu_mem_bw>=0",
