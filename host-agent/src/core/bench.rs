@@ -35,7 +35,11 @@ impl Part {
             | Quantity::Bf16Matrix
             | Quantity::GpuMemory
             | Quantity::HostToDevice
-            | Quantity::DeviceToHost => Self::Gpu,
+            | Quantity::DeviceToHost
+            | Quantity::Fp64
+            | Quantity::PcieGeneration
+            | Quantity::PcieLanes
+            | Quantity::GpuTemperatureMax => Self::Gpu,
             Quantity::CpuSingle | Quantity::CpuAll => Self::Cpu,
             Quantity::Ram => Self::Ram,
             Quantity::DiskRead | Quantity::DiskWrite | Quantity::DiskRandomRead => Self::Disk,

@@ -123,6 +123,10 @@ const fn words(quantity: Quantity) -> (&'static str, &'static str) {
         Quantity::DiskRandomRead => ("4 KiB reads", "IO/s"),
         Quantity::Download => ("from the broker", "Mbit/s"),
         Quantity::Upload => ("to the broker", "Mbit/s"),
+        Quantity::Fp64 => ("FP64", "TFLOP/s"),
+        Quantity::PcieGeneration => ("PCIe under load", "generation"),
+        Quantity::PcieLanes => ("PCIe under load", "lanes"),
+        Quantity::GpuTemperatureMax => ("slows down at", "°C"),
     }
 }
 
@@ -130,6 +134,7 @@ const fn words(quantity: Quantity) -> (&'static str, &'static str) {
 fn shown(quantity: Quantity, value: u64) -> String {
     match quantity {
         Quantity::Fp32
+        | Quantity::Fp64
         | Quantity::Fp16Matrix
         | Quantity::Bf16Matrix
         | Quantity::CpuSingle
@@ -142,7 +147,10 @@ fn shown(quantity: Quantity, value: u64) -> String {
         | Quantity::Ram
         | Quantity::DiskRead
         | Quantity::DiskWrite
-        | Quantity::DiskRandomRead => value.to_string(),
+        | Quantity::DiskRandomRead
+        | Quantity::PcieGeneration
+        | Quantity::PcieLanes
+        | Quantity::GpuTemperatureMax => value.to_string(),
     }
 }
 
@@ -153,8 +161,12 @@ fn published(quantity: Quantity, gpu: &Gpu) -> Option<u64> {
         Quantity::Fp32 => sheet.single,
         Quantity::Fp16Matrix | Quantity::Bf16Matrix => sheet.half,
         Quantity::GpuMemory => sheet.memory,
+        Quantity::PcieGeneration => sheet.pcie.0.into(),
+        Quantity::PcieLanes => sheet.pcie.1.into(),
         Quantity::HostToDevice
         | Quantity::DeviceToHost
+        | Quantity::Fp64
+        | Quantity::GpuTemperatureMax
         | Quantity::CpuSingle
         | Quantity::CpuAll
         | Quantity::Ram
