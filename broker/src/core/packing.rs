@@ -65,6 +65,9 @@ impl Desk {
         now: Timestamp,
         free: &'a [ResourceName],
     ) -> Vec<&'a ResourceName> {
+        if free.len() < 2 {
+            return free.iter().collect();
+        }
         let offers = self.book.host_offers(host, self.wall(now));
         let divided: BTreeSet<&str> = offers
             .map(Listing::offer)
