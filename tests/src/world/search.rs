@@ -2,10 +2,9 @@
 
 use super::broker::Broker;
 use super::clock;
-use broker::core::Market;
-use broker::core::lease::State;
+use broker::core::lease::{Lease, State};
 use protocol::filter::{Filter, parse_sort};
-use protocol::ids::{HostId, LeaseId, OfferId};
+use protocol::ids::{HostId, OfferId};
 use protocol::message::{FOUND_MAX, Found, Search};
 use protocol::offer::{Offer, ResourceName};
 use protocol::terms::{ContractKind, Need};
@@ -58,7 +57,11 @@ pub(super) fn compared(broker: &mut Broker, now: u64, random: &mut StdRng) -> Re
         return Ok(());
     };
     let live = portions(broker, now);
-    let fitting: Vec<&(Offer, u16)> = live.iter().filter(|(it, gpus)| fits(it, *gpus)).collect();
+    let fitting: Vec<(&Offer, u16)> = live
+        .iter()
+        .copied()
+        .filter(|(it, gpus)| fits(it, *gpus))
+        .collect();
     let kind = search.kind;
     let wrong = |what: &str| Err(format!("search '{words}' {kind:?}: {what}: {found:?}"));
     if (found.of, found.matching) != (number(live.len()), number(fitting.len())) {
@@ -98,49 +101,42 @@ fn ask(offer: &Offer, gpus: u16) -> u64 {
 }
 
 /// Every portion that a firm lease can have now.
-fn portions(broker: &Broker, now: u64) -> Vec<(Offer, u16)> {
+fn portions(broker: &Broker, now: u64) -> Vec<(&Offer, u16)> {
     let mut portions = Vec::new();
+    let mut leases: BTreeMap<HostId, Vec<&Lease>> = BTreeMap::new();
+    for lease in broker.disk.live_leases() {
+        leases.entry(lease.contract.host).or_default().push(lease);
+    }
     for (host, offered) in &broker.offered {
         if broker.disk.suspended(*host).is_some() {
             continue;
         }
         let stand = offered.offers.iter();
         for (offer, _) in stand.filter(|(_, expires)| *expires > clock(now)) {
-            let room = room(&broker.disk, *host, &offer.share.resources);
+            let of_host = leases.get(host).map_or(&[][..], Vec::as_slice);
+            let room = room(of_host, &offer.share.resources);
             let counts = offer.counts().filter(|gpus| usize::from(*gpus) <= room);
-            portions.extend(counts.map(|gpus| (offer.clone(), gpus)));
+            portions.extend(counts.map(|gpus| (offer, gpus)));
         }
     }
     portions
 }
 
-/// How many of some resources are free, or are those of leases that a firm one pushes out.
-fn room(market: &Market, host: HostId, resources: &[ResourceName]) -> usize {
-    let mut holders: BTreeMap<&ResourceName, LeaseId> = BTreeMap::new();
-    let of_host = || market.leases().filter(move |it| it.contract.host == host);
-    for lease in of_host().filter(|lease| lease.state.holds_resources()) {
-        holders.extend(
-            lease
-                .contract
-                .share
-                .resources
-                .iter()
-                .map(|it| (it, lease.id)),
-        );
-    }
+/// How many of some resources are free, or are those of leases that a firm one pushes out; by the leases of their
+/// host that are not over.
+fn room(leases: &[&Lease], resources: &[ResourceName]) -> usize {
+    let mut holders: BTreeMap<&ResourceName, &Lease> = BTreeMap::new();
+    let holding = leases.iter().filter(|it| it.state.holds_resources());
     // Whoever has it next counts, and not whoever has it now.
-    for lease in of_host().filter(|lease| matches!(lease.state, State::Clearing { .. })) {
-        holders.extend(
-            lease
-                .contract
-                .share
-                .resources
-                .iter()
-                .map(|it| (it, lease.id)),
-        );
+    let clearing = leases
+        .iter()
+        .filter(|it| matches!(it.state, State::Clearing { .. }));
+    for lease in holding.chain(clearing) {
+        let taken = lease.contract.share.resources.iter();
+        holders.extend(taken.map(|it| (it, *lease)));
     }
     let is_there = |resource: &&ResourceName| {
-        let holder = holders.get(resource).and_then(|id| market.lease(*id));
+        let holder = holders.get(resource);
         holder.is_none_or(|lease| {
             let goes = match &lease.state {
                 State::Running | State::Clearing { .. } => true,
