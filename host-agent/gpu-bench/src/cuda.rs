@@ -1,6 +1,7 @@
 //! NVIDIA's driver: kernels in PTX, which the driver translates for whatever GPU there is. Its library is loaded when
 //! this runs; the wrapper panics on any call without it, so it is looked for first.
 
+use crate::chains::{Chains, DOUBLE, SINGLE};
 use crate::settle::settle;
 use crate::{
     FMA_ROUND, Figure, GpuError, Said, What, fma_sum, giga_per_second, megabytes_per_second,
@@ -14,7 +15,6 @@ use cudarc::nvrtc::Ptx;
 use std::sync::Arc;
 use std::time::Duration;
 
-const FMA: &str = include_str!("../kernels/fma_f32.ptx");
 const COPY: &str = include_str!("../kernels/copy.ptx");
 const MATRIX_75: &str = include_str!("../kernels/matrix_sm75.ptx");
 const MATRIX_80: &str = include_str!("../kernels/matrix_sm80.ptx");
@@ -55,8 +55,9 @@ pub(crate) fn run(say: &mut dyn FnMut(Said)) -> Result<(), GpuError> {
         name,
         software: false,
     });
-    gpu.arithmetic(&mut part(say, 0, 200))?;
-    gpu.matrices(&mut part(say, 200, 600))?;
+    gpu.arithmetic(&SINGLE, &mut part(say, 0, 150))?;
+    gpu.arithmetic(&DOUBLE, &mut part(say, 150, 300))?;
+    gpu.matrices(&mut part(say, 300, 600))?;
     gpu.memory(&mut part(say, 600, 800))?;
     gpu.transfers(&mut part(say, 800, 1000))
 }
@@ -169,8 +170,8 @@ impl Gpu {
         Ok(())
     }
 
-    fn arithmetic(&self, say: &mut dyn FnMut(Said)) -> Result<(), GpuError> {
-        let function = self.function(FMA, "fma_f32")?;
+    fn arithmetic(&self, chains: &Chains, say: &mut dyn FnMut(Said)) -> Result<(), GpuError> {
+        let function = self.function(chains.text, chains.kernel)?;
         let mut out = self.results()?;
         let mut launch = |rounds: u32, scale: f32, more: f32| {
             self.timed(|| {
@@ -189,12 +190,12 @@ impl Gpu {
         )?;
         launch(CHECK_ROUNDS, 1.0, 1.0)?;
         // After the load: heat is what makes a GPU compute wrongly.
-        self.check("fma_f32", &out, |thread| fma_sum(thread, CHECK_ROUNDS))?;
+        self.check(chains.kernel, &out, |thread| fma_sum(thread, CHECK_ROUNDS))?;
         let operations = u64::from(settled.0) * u64::from(self.threads) * FMA_ROUND;
         say(Said::Figure(Figure {
-            what: What::Fp32,
+            what: chains.what,
             value: giga_per_second(operations, settled.1),
-            method: "ptx-fma-chains".to_owned(),
+            method: chains.method.to_owned(),
             version: 1,
         }));
         Ok(())

@@ -6,9 +6,10 @@
 //! * [`run`]: everything about one GPU.
 //! * `cuda`, `vulkan`: the two ways. Their kernels are in `kernels/`, PTX as text and SPIR-V beside its source.
 //! * [`scrub()`]: all memory of a GPU written and read back, between two leases.
+//! * `chains`: arithmetic in either precision.
 //! * `settle`: how long a kernel is run until its figure holds.
 
-mod clock;
+mod chains;
 mod cuda;
 mod scrub;
 mod settle;
@@ -45,6 +46,8 @@ pub enum What {
     HostToDevice,
     /// From its own memory to the machine's, in MB/s.
     DeviceToHost,
+    /// Double precision, in GFLOP/s.
+    Fp64,
 }
 
 /// One result.
@@ -142,8 +145,8 @@ pub enum GpuError {
 pub fn run(target: &Target, say: &mut dyn FnMut(Said)) -> Result<(), GpuError> {
     match target {
         Target::Cuda => cuda::run(say),
-        Target::Pci(address) => vulkan::run(vulkan::Wanted::Pci(address), say),
-        Target::Software => vulkan::run(vulkan::Wanted::Software, say),
+        Target::Pci(address) => vulkan::run(vk_compute::Wanted::Pci(address), say),
+        Target::Software => vulkan::run(vk_compute::Wanted::Software, say),
     }
 }
 

@@ -1,18 +1,12 @@
 //! Vulkan: for GPUs that have no other driver that needs no toolkit, and for a device that is a program. Kernels are
 //! SPIR-V, compiled from the source beside them. Time is the caller's, from handing work over to its end.
 
-mod device;
-mod memory;
-mod pipeline;
-
 use crate::settle::settle;
 use crate::{
     FMA_ROUND, Figure, GpuError, Said, What, fma_sum, giga_per_second, megabytes_per_second,
 };
-use ash::vk;
-use device::Device;
-use memory::{Buffer, Place};
-use pipeline::{Pipeline, Push};
+use std::rc::Rc;
+use vk_compute::{Buffer, Call, Device, Kernel, Place, VulkanError, Wanted};
 
 const FMA: &[u8] = include_bytes!("../kernels/fma.spv");
 const COPY: &[u8] = include_bytes!("../kernels/copy.spv");
@@ -28,52 +22,59 @@ const COPIED_MIN: u64 = 16 * MIB;
 const LOOKED_AT: u64 = 4096;
 const PATTERN: u32 = 0x5eed_f00d;
 
-/// Which device.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wanted<'a> {
-    /// The one at this address of the PCI bus.
-    Pci(&'a str),
-    /// One that is a program.
-    Software,
-}
-
-/// What a call of Vulkan's that failed is said as.
-fn failed(doing: &'static str) -> impl Fn(vk::Result) -> GpuError {
-    move |error| GpuError::Driver {
-        doing,
-        reason: error.to_string(),
+impl From<VulkanError> for GpuError {
+    fn from(error: VulkanError) -> Self {
+        match error {
+            VulkanError::NoLoader(reason) => Self::NoVulkan(reason),
+            VulkanError::NoDevice { found, .. } => Self::NoDevice { found },
+            VulkanError::Driver { doing, reason } => Self::Driver { doing, reason },
+            VulkanError::Beyond { .. } => Self::Driver {
+                doing: "reach a buffer",
+                reason: error.to_string(),
+            },
+        }
     }
 }
 
 /// Measures the device that is wanted.
 pub(crate) fn run(wanted: Wanted<'_>, say: &mut dyn FnMut(Said)) -> Result<(), GpuError> {
-    let device = Device::open(wanted)?;
+    let device = Rc::new(Device::open(wanted)?);
     say(Said::Device {
         name: device.name().to_owned(),
         software: device.is_software(),
     });
-    for what in [What::Fp16Matrix, What::Bf16Matrix] {
+    let none = "Vulkan has none that all drivers share";
+    for what in [What::Fp64, What::Fp16Matrix, What::Bf16Matrix] {
         say(Said::Skipped {
             what,
-            why: "Vulkan has no matrix units that all drivers share".to_owned(),
+            why: none.to_owned(),
         });
     }
     arithmetic(&device, say)?;
     memory(&device, say)
 }
 
-fn arithmetic(device: &Device, say: &mut dyn FnMut(Said)) -> Result<(), GpuError> {
+fn arithmetic(device: &Rc<Device>, say: &mut dyn FnMut(Said)) -> Result<(), GpuError> {
     let threads = GROUPS * GROUP;
-    let out = Buffer::new(device, u64::from(threads) * 4, Place::Readable)?;
-    let pipeline = Pipeline::new(device, FMA, &[&out])?;
-    let push = |rounds, scale: f32, more: f32| Push([rounds, scale.to_bits(), more.to_bits()]);
-    let run = |push| pipeline.run(push, GROUPS, 1);
+    let out = Buffer::new(device, u64::from(threads) * 4, Place::Shared)?;
+    let kernel = Kernel::new(device, FMA, 1)?;
+    let run = |rounds, scale: f32, more: f32| {
+        let call = Call {
+            kernel: &kernel,
+            buffers: vec![&out],
+            push: vec![rounds, scale.to_bits(), more.to_bits()],
+            groups: (GROUPS, 1),
+            times: 1,
+        };
+        vk_compute::run(device, &[call])
+    };
     let (rounds, time) = settle(
-        |rounds| run(push(rounds, 0.75, 0.5)),
+        |rounds| run(rounds, 0.75, 0.5),
         |done| say(Said::Progress(done / 2)),
     )?;
-    run(push(CHECK_ROUNDS, 1.0, 1.0))?;
-    for (found, thread) in out.read()?.into_iter().zip(0..) {
+    run(CHECK_ROUNDS, 1.0, 1.0)?;
+    let sums = out.read(usize::try_from(threads).unwrap_or(0) * 4)?;
+    for (found, thread) in words(&sums).zip(0..) {
         let (found, expected) = (f32::from_bits(found), fma_sum(thread, CHECK_ROUNDS));
         if found.to_bits() != expected.to_bits() {
             return Err(GpuError::Wrong {
@@ -93,8 +94,8 @@ fn arithmetic(device: &Device, say: &mut dyn FnMut(Said)) -> Result<(), GpuError
     Ok(())
 }
 
-fn memory(device: &Device, say: &mut dyn FnMut(Said)) -> Result<(), GpuError> {
-    let free = device.largest_heap();
+fn memory(device: &Rc<Device>, say: &mut dyn FnMut(Said)) -> Result<(), GpuError> {
+    let free = device.own_memory();
     let bytes = COPIED.min(device.largest_buffer()).min(free / 8) / MIB * MIB;
     if bytes < COPIED_MIN {
         return Err(GpuError::NoMemory {
@@ -106,16 +107,24 @@ fn memory(device: &Device, say: &mut dyn FnMut(Said)) -> Result<(), GpuError> {
     let to = Buffer::new(device, bytes, Place::Device)?;
     from.fill(PATTERN)?;
     to.fill(0)?;
-    let pipeline = Pipeline::new(device, COPY, &[&from, &to])?;
+    let kernel = Kernel::new(device, COPY, 2)?;
     let count = u32::try_from(bytes / 16).unwrap_or(u32::MAX);
-    let (rounds, time) = settle(
-        |rounds| pipeline.run(Push([count, 0, 0]), GROUPS, rounds),
-        |done| say(Said::Progress(500 + done / 2)),
-    )?;
-    let look = Buffer::new(device, LOOKED_AT, Place::Readable)?;
+    let copy = |times| {
+        let call = Call {
+            kernel: &kernel,
+            buffers: vec![&from, &to],
+            push: vec![count, 0, 0],
+            groups: (GROUPS, 1),
+            times,
+        };
+        vk_compute::run(device, &[call])
+    };
+    let (rounds, time) = settle(copy, |done| say(Said::Progress(500 + done / 2)))?;
+    let look = Buffer::new(device, LOOKED_AT, Place::Shared)?;
     for at in [0, bytes - LOOKED_AT] {
-        look.copy_from(&to, at)?;
-        if look.read()?.iter().any(|word| *word != PATTERN) {
+        look.copy_from(&to, at, LOOKED_AT)?;
+        let seen = look.read(usize::try_from(LOOKED_AT).unwrap_or(0))?;
+        if words(&seen).any(|word| word != PATTERN) {
             return Err(GpuError::Corrupt { kernel: "copy" });
         }
     }
@@ -126,4 +135,9 @@ fn memory(device: &Device, say: &mut dyn FnMut(Said)) -> Result<(), GpuError> {
         version: 1,
     }));
     Ok(())
+}
+
+fn words(bytes: &[u8]) -> impl Iterator<Item = u32> {
+    let (words, _) = bytes.as_chunks::<4>();
+    words.iter().map(|word| u32::from_ne_bytes(*word))
 }

@@ -4,20 +4,15 @@
 //! A product of int8 is made of ordinary integers: what every device can do, and a tenth of what some could. So
 //! a card passes at its class's speed through CUDA only; here it is the bits that count.
 
-mod buffer;
-mod context;
-mod kernel;
-
-use ash::vk;
 use audit::hash::RowKey;
 use audit::message::{Node, Nonce, Seed};
 use audit::prover::{Device, Unable};
-use buffer::{Buffer, Place};
-use context::Context;
-use kernel::{CALLS_MAX, Call, Kernel, run, spread};
 use protocol_pure::units::Bytes;
 use protocol_pure::verify::Parameters;
 use std::rc::Rc;
+use vk_compute::{
+    Buffer, CALLS_MAX, Call, Device as Context, Kernel, Place, VulkanError, Wanted, spread,
+};
 
 /// Rows of either matrix in one buffer: 512 of the longest are 68 MB, and every device binds 128 MiB.
 const PANEL: u32 = 512;
@@ -28,9 +23,12 @@ const LEAVES_AT_ONCE: u32 = 1 << 19;
 const LEFT: u32 = 0x41;
 const RIGHT: u32 = 0x42;
 
-/// What a call of Vulkan's that failed is said as.
-fn failed(doing: &str, error: vk::Result) -> Unable {
-    Unable(format!("the Vulkan driver could not {doing}: {error}"))
+fn unable(error: VulkanError) -> Unable {
+    Unable(error.to_string())
+}
+
+fn run(context: &Context, calls: &[Call<'_>]) -> Result<(), Unable> {
+    vk_compute::run(context, calls).map(drop).map_err(unable)
 }
 
 /// A device of Vulkan's.
@@ -65,8 +63,13 @@ impl Vulkan {
     /// # Errors
     /// When there is none, or it cannot be opened.
     pub fn open(software: bool) -> Result<Self, Unable> {
-        let context = Rc::new(Context::open(software)?);
-        let kernel = |code, buffers| Kernel::new(&context, code, buffers);
+        let wanted = if software {
+            Wanted::Software
+        } else {
+            Wanted::Gpu
+        };
+        let context = Rc::new(Context::open(wanted).map_err(unable)?);
+        let kernel = |code, buffers| Kernel::new(&context, code, buffers).map_err(unable);
         Ok(Self {
             operand: kernel(include_bytes!("../kernels/operand.spv"), 1)?,
             multiply: kernel(include_bytes!("../kernels/multiply.spv"), 3)?,
@@ -99,6 +102,7 @@ impl Vulkan {
             buffers: vec![out],
             push,
             groups: spread(blocks.div_ceil(64)),
+            times: 1,
         }
     }
 
@@ -143,6 +147,7 @@ impl Vulkan {
                     base,
                 ],
                 groups: (panels.rows.div_ceil(64), panels.rows.div_ceil(64)),
+                times: 1,
             }));
             run(&self.context, &calls)?;
         }
@@ -158,6 +163,7 @@ impl Vulkan {
             buffers: vec![store, &held.key, &held.levels[0]],
             push: vec![tile, side / 4, base, leaf * 8],
             groups: (side, 1),
+            times: 1,
         })
     }
 
@@ -181,6 +187,7 @@ impl Vulkan {
                 buffers: vec![&held.levels[below], &held.levels[1 - below]],
                 push: vec![u32::try_from(above).unwrap_or(u32::MAX)],
                 groups: spread(above.div_ceil(64)),
+                times: 1,
             });
             below = 1 - below;
         }
@@ -216,7 +223,7 @@ impl Panels {
     fn new(context: &Rc<Context>, parameters: &Parameters) -> Result<Self, Unable> {
         let rows = PANEL.min(parameters.tile_side);
         let bytes = u64::from(rows) * u64::from(parameters.inner);
-        let buffer = || Buffer::new(context, bytes, Place::Device);
+        let buffer = || Buffer::new(context, bytes, Place::Device).map_err(unable);
         Ok(Self {
             rows,
             left: buffer()?,
@@ -229,6 +236,7 @@ impl Panels {
 
 impl Held {
     fn new(context: &Rc<Context>, parameters: &Parameters) -> Result<Self, Unable> {
+        let buffer = |bytes, place| Buffer::new(context, bytes, place).map_err(unable);
         let side = u64::from(parameters.tile_side);
         let tile_bytes = side * side;
         // A driver may give away more than there is, and fetch it from elsewhere.
@@ -239,28 +247,28 @@ impl Held {
                 "the device has {has} of memory, {needed} are needed"
             )));
         }
-        let bindable = u64::from(context.properties.limits.max_storage_buffer_range);
+        let bindable = context.largest_buffer();
         let fitting = (STORE_BYTES.min(bindable) / tile_bytes).clamp(1, 1 << 20);
         let tiles_each = u32::try_from(fitting).unwrap_or(1).min(parameters.tiles);
         let stores = (0..parameters.tiles)
             .step_by(step(tiles_each))
             .map(|first| {
                 let tiles = tiles_each.min(parameters.tiles - first);
-                Buffer::new(context, u64::from(tiles) * tile_bytes, Place::Device)
+                buffer(u64::from(tiles) * tile_bytes, Place::Device)
             })
             .collect::<Result<Vec<_>, _>>()?;
         let tiles_at_once = (LEAVES_AT_ONCE / parameters.tile_side).clamp(1, parameters.tiles);
         let leaves = u64::from(tiles_at_once) * side * 32;
-        let level = || Buffer::new(context, leaves, Place::Device);
+        let level = || buffer(leaves, Place::Device);
         let results = leaves.min(side.max(u64::from(tiles_at_once)) * 32);
         Ok(Self {
             parameters: *parameters,
             stores,
             tiles_each,
-            key: Buffer::new(context, side + 32, Place::Shared)?,
+            key: buffer(side + 32, Place::Shared)?,
             levels: [level()?, level()?],
             tiles_at_once,
-            results: Buffer::new(context, results, Place::Shared)?,
+            results: buffer(results, Place::Shared)?,
         })
     }
 
@@ -281,13 +289,14 @@ impl Held {
             .iter()
             .flat_map(|word| word.to_ne_bytes())
             .collect();
-        self.key.write(&bytes)
+        self.key.write(&bytes).map_err(unable)
     }
 
     /// The first nodes of a level.
     fn nodes(&self, level: &Buffer, count: u32) -> Result<Vec<Node>, Unable> {
-        self.results.copy_from(level, 0, u64::from(count) * 32)?;
-        let bytes = self.results.read(step(count) * 32)?;
+        let copied = self.results.copy_from(level, 0, u64::from(count) * 32);
+        let bytes = copied.and_then(|()| self.results.read(step(count) * 32));
+        let bytes = bytes.map_err(unable)?;
         let nodes = bytes.chunks_exact(32).map(|chunk| {
             let mut node = [0; 32];
             node.copy_from_slice(chunk);
@@ -333,8 +342,9 @@ impl Device for Vulkan {
         let (store, base) = held.place(tile)?;
         let side = held.parameters.tile_side;
         let at = u64::from(base) * 4 + u64::from(row) * u64::from(side);
-        held.results.copy_from(store, at, u64::from(side))?;
-        held.results.read(step(side))
+        let copied = held.results.copy_from(store, at, u64::from(side));
+        let row = copied.and_then(|()| held.results.read(step(side)));
+        row.map_err(unable)
     }
 }
 

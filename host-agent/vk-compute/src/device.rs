@@ -1,33 +1,53 @@
 //! One device of Vulkan's, opened for computing, and the queue that takes its work.
 
-use super::{Wanted, failed};
-use crate::GpuError;
 use crate::clock::now;
+use crate::{VulkanError, failed};
 use ash::vk;
 use std::ffi::CStr;
+use std::fmt;
 use std::time::Duration;
 
 /// A run takes a tenth of a second, and on a slow device a few of them; one that takes this long has hung.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// An open device.
-pub(super) struct Device {
+/// Which device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wanted<'a> {
+    /// The first that is no program.
+    Gpu,
+    /// The one at this address of the PCI bus, like `0000:05:00.0`.
+    Pci(&'a str),
+    /// The first that is a program.
+    Software,
+}
+
+/// An open device. What is made of it holds it, so it goes last.
+pub struct Device {
     /// Kept because the library must outlive all that came out of it.
     _entry: ash::Entry,
     instance: ash::Instance,
-    pub(super) handle: ash::Device,
+    pub(crate) handle: ash::Device,
     physical: vk::PhysicalDevice,
     properties: vk::PhysicalDeviceProperties,
     queue: vk::Queue,
     commands: vk::CommandPool,
 }
 
+impl fmt::Debug for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Device").field(&self.name()).finish()
+    }
+}
+
 impl Device {
     /// Opens the device that is wanted.
-    pub(super) fn open(wanted: Wanted<'_>) -> Result<Self, GpuError> {
+    ///
+    /// # Errors
+    /// When there is no loader or no such device, or it cannot be opened.
+    pub fn open(wanted: Wanted<'_>) -> Result<Self, VulkanError> {
         // SAFETY: it loads the system's Vulkan loader, whose start code may run before anything else of it is used.
         let entry = unsafe { ash::Entry::load() };
-        let entry = entry.map_err(|error| GpuError::NoVulkan(error.to_string()))?;
+        let entry = entry.map_err(|error| VulkanError::NoLoader(error.to_string()))?;
         let application = vk::ApplicationInfo::default().api_version(vk::API_VERSION_1_1);
         let create = vk::InstanceCreateInfo::default().application_info(&application);
         // SAFETY: `create` and what it points to outlive the call, and it names no layer or extension.
@@ -58,7 +78,9 @@ impl Device {
         })
     }
 
-    pub(super) fn name(&self) -> &str {
+    /// Its name, as its driver says it.
+    #[must_use]
+    pub fn name(&self) -> &str {
         self.properties
             .device_name_as_c_str()
             .ok()
@@ -66,16 +88,21 @@ impl Device {
             .unwrap_or("unknown")
     }
 
-    pub(super) const fn is_software(&self) -> bool {
+    /// Whether it is a program and no GPU.
+    #[must_use]
+    pub const fn is_software(&self) -> bool {
         is_software(&self.properties)
     }
 
-    pub(super) fn largest_buffer(&self) -> u64 {
+    /// Most bytes of one buffer that a kernel can have.
+    #[must_use]
+    pub fn largest_buffer(&self) -> u64 {
         self.properties.limits.max_storage_buffer_range.into()
     }
 
     /// Bytes of the largest heap that is the device's own.
-    pub(super) fn largest_heap(&self) -> u64 {
+    #[must_use]
+    pub fn own_memory(&self) -> u64 {
         let memory = self.memory();
         let own = |heap: &&vk::MemoryHeap| heap.flags.contains(vk::MemoryHeapFlags::DEVICE_LOCAL);
         let heaps = memory.memory_heaps_as_slice();
@@ -87,7 +114,7 @@ impl Device {
             .unwrap_or(0)
     }
 
-    pub(super) fn memory(&self) -> vk::PhysicalDeviceMemoryProperties {
+    pub(crate) fn memory(&self) -> vk::PhysicalDeviceMemoryProperties {
         // SAFETY: `physical` is of this instance.
         unsafe {
             self.instance
@@ -96,10 +123,10 @@ impl Device {
     }
 
     /// Records work and runs it to its end; how long that took from handing it over.
-    pub(super) fn run(
+    pub(crate) fn run(
         &self,
         record: impl FnOnce(&ash::Device, vk::CommandBuffer),
-    ) -> Result<Duration, GpuError> {
+    ) -> Result<Duration, VulkanError> {
         let device = &self.handle;
         let allocate = vk::CommandBufferAllocateInfo::default()
             .command_pool(self.commands)
@@ -124,7 +151,7 @@ impl Device {
         time
     }
 
-    fn submit(&self, buffer: vk::CommandBuffer) -> Result<Duration, GpuError> {
+    fn submit(&self, buffer: vk::CommandBuffer) -> Result<Duration, VulkanError> {
         let device = &self.handle;
         // SAFETY: the structure asks for nothing special.
         let fence = unsafe { device.create_fence(&vk::FenceCreateInfo::default(), None) };
@@ -152,7 +179,7 @@ impl Device {
 
 impl Drop for Device {
     fn drop(&mut self) {
-        // SAFETY: buffers and pipelines borrow this device, so they are gone; the pool is its last child.
+        // SAFETY: buffers and kernels hold this device, so they are gone; the pool is its last child.
         unsafe { self.handle.destroy_command_pool(self.commands, None) };
         // SAFETY: nothing of the device is left.
         unsafe { self.handle.destroy_device(None) };
@@ -165,7 +192,7 @@ const fn is_software(properties: &vk::PhysicalDeviceProperties) -> bool {
     properties.device_type.as_raw() == vk::PhysicalDeviceType::CPU.as_raw()
 }
 
-fn find(instance: &ash::Instance, wanted: Wanted<'_>) -> Result<vk::PhysicalDevice, GpuError> {
+fn find(instance: &ash::Instance, wanted: Wanted<'_>) -> Result<vk::PhysicalDevice, VulkanError> {
     // SAFETY: the instance lives.
     let all = unsafe { instance.enumerate_physical_devices() };
     let all = all.map_err(failed("list its devices"))?;
@@ -175,6 +202,7 @@ fn find(instance: &ash::Instance, wanted: Wanted<'_>) -> Result<vk::PhysicalDevi
         let properties = unsafe { instance.get_physical_device_properties(physical) };
         let address = pci_address(instance, physical);
         let is_wanted = match wanted {
+            Wanted::Gpu => !is_software(&properties),
             Wanted::Software => is_software(&properties),
             Wanted::Pci(wanted) => address
                 .as_deref()
@@ -190,7 +218,13 @@ fn find(instance: &ash::Instance, wanted: Wanted<'_>) -> Result<vk::PhysicalDevi
     if found.is_empty() {
         found.push("none".to_owned());
     }
-    Err(GpuError::NoDevice {
+    let wanted = match wanted {
+        Wanted::Gpu => "a GPU".to_owned(),
+        Wanted::Software => "a program".to_owned(),
+        Wanted::Pci(address) => format!("at {address}"),
+    };
+    Err(VulkanError::NoDevice {
+        wanted,
         found: found.join(", "),
     })
 }
@@ -218,7 +252,7 @@ fn pci_address(instance: &ash::Instance, physical: vk::PhysicalDevice) -> Option
 
 type Opened = (ash::Device, vk::Queue, vk::CommandPool);
 
-fn open(instance: &ash::Instance, physical: vk::PhysicalDevice) -> Result<Opened, GpuError> {
+fn open(instance: &ash::Instance, physical: vk::PhysicalDevice) -> Result<Opened, VulkanError> {
     // SAFETY: `physical` is of this instance.
     let families = unsafe { instance.get_physical_device_queue_family_properties(physical) };
     let computes = |family: &vk::QueueFamilyProperties| {

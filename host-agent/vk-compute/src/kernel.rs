@@ -1,15 +1,15 @@
 //! Kernels, and lists of calls of them that run one after the other.
 
-use super::buffer::Buffer;
-use super::context::Context;
-use super::failed;
+use crate::buffer::Buffer;
+use crate::device::Device;
+use crate::{VulkanError, failed};
 use ash::vk;
-use audit::prover::Unable;
 use std::io::Cursor;
 use std::rc::Rc;
+use std::time::Duration;
 
 /// Most calls of one run.
-pub(super) const CALLS_MAX: usize = 40;
+pub const CALLS_MAX: usize = 40;
 /// Most words of a kernel's parameters: 128 bytes are allowed everywhere.
 const PUSH_WORDS_MAX: usize = 16;
 /// Groups in one direction that every device allows.
@@ -17,8 +17,8 @@ const GROUPS_MAX: u32 = 65_535;
 
 /// A kernel whose storage buffers are bound from 0 on.
 #[derive(Debug)]
-pub(super) struct Kernel {
-    context: Rc<Context>,
+pub struct Kernel {
+    device: Rc<Device>,
     module: vk::ShaderModule,
     bindings: vk::DescriptorSetLayout,
     layout: vk::PipelineLayout,
@@ -29,18 +29,22 @@ pub(super) struct Kernel {
 
 /// One call of a kernel.
 #[derive(Debug)]
-pub(super) struct Call<'a> {
-    pub(super) kernel: &'a Kernel,
+pub struct Call<'a> {
+    /// Which.
+    pub kernel: &'a Kernel,
     /// In the order of their bindings.
-    pub(super) buffers: Vec<&'a Buffer>,
+    pub buffers: Vec<&'a Buffer>,
     /// The kernel's parameters.
-    pub(super) push: Vec<u32>,
+    pub push: Vec<u32>,
     /// Groups of threads in both directions.
-    pub(super) groups: (u32, u32),
+    pub groups: (u32, u32),
+    /// How often, one after the other.
+    pub times: u32,
 }
 
 /// Groups in two directions that are at least `count` together.
-pub(super) fn spread(count: u64) -> (u32, u32) {
+#[must_use]
+pub fn spread(count: u64) -> (u32, u32) {
     let rows = count.div_ceil(u64::from(GROUPS_MAX)).max(1);
     let columns = count.div_ceil(rows).max(1);
     let word = |number| u32::try_from(number).unwrap_or(GROUPS_MAX);
@@ -48,30 +52,36 @@ pub(super) fn spread(count: u64) -> (u32, u32) {
 }
 
 impl Kernel {
-    /// `code` is SPIR-V whose entry is `main`.
-    pub(super) fn new(context: &Rc<Context>, code: &[u8], buffers: u32) -> Result<Self, Unable> {
-        let device = &context.device;
+    /// `code` is SPIR-V whose entry is `main`, with so many storage buffers. It is trusted: only code that
+    /// `spirv-val` took is given here.
+    ///
+    /// # Errors
+    /// When the driver does not take it.
+    pub fn new(device: &Rc<Device>, code: &[u8], buffers: u32) -> Result<Self, VulkanError> {
         let mut kernel = Self {
-            context: Rc::clone(context),
+            device: Rc::clone(device),
             module: vk::ShaderModule::null(),
             bindings: vk::DescriptorSetLayout::null(),
             layout: vk::PipelineLayout::null(),
             pipeline: vk::Pipeline::null(),
             pool: vk::DescriptorPool::null(),
         };
-        let code = ash::util::read_spv(&mut Cursor::new(code))
-            .map_err(|error| Unable(format!("a kernel cannot be read: {error}")))?;
+        let code =
+            ash::util::read_spv(&mut Cursor::new(code)).map_err(|error| VulkanError::Driver {
+                doing: "read a kernel",
+                reason: error.to_string(),
+            })?;
         let create = vk::ShaderModuleCreateInfo::default().code(&code);
-        // SAFETY: the code is this crate's own, and was checked by spirv-val.
-        kernel.module = unsafe { device.create_shader_module(&create, None) }
-            .map_err(|error| failed("load a kernel", error))?;
+        // SAFETY: the code is the caller's own, and was checked by spirv-val.
+        kernel.module = unsafe { device.handle.create_shader_module(&create, None) }
+            .map_err(failed("load a kernel"))?;
         kernel.describe(buffers)?;
         kernel.finish()?;
         Ok(kernel)
     }
 
-    fn describe(&mut self, buffers: u32) -> Result<(), Unable> {
-        let device = &self.context.device;
+    fn describe(&mut self, buffers: u32) -> Result<(), VulkanError> {
+        let device = &self.device.handle;
         let slots: Vec<_> = (0..buffers)
             .map(|place| {
                 vk::DescriptorSetLayoutBinding::default()
@@ -84,7 +94,7 @@ impl Kernel {
         let create = vk::DescriptorSetLayoutCreateInfo::default().bindings(&slots);
         // SAFETY: the structure is whole.
         self.bindings = unsafe { device.create_descriptor_set_layout(&create, None) }
-            .map_err(|error| failed("prepare a kernel", error))?;
+            .map_err(failed("prepare a kernel"))?;
         let sets = u32::try_from(CALLS_MAX).unwrap_or(1);
         let sizes = [vk::DescriptorPoolSize::default()
             .ty(vk::DescriptorType::STORAGE_BUFFER)
@@ -94,12 +104,12 @@ impl Kernel {
             .pool_sizes(&sizes);
         // SAFETY: the structure is whole.
         self.pool = unsafe { device.create_descriptor_pool(&create, None) }
-            .map_err(|error| failed("prepare a kernel", error))?;
+            .map_err(failed("prepare a kernel"))?;
         Ok(())
     }
 
-    fn finish(&mut self) -> Result<(), Unable> {
-        let device = &self.context.device;
+    fn finish(&mut self) -> Result<(), VulkanError> {
+        let device = &self.device.handle;
         let layouts = [self.bindings];
         let words = u32::try_from(PUSH_WORDS_MAX).unwrap_or(0);
         let push = [vk::PushConstantRange::default()
@@ -110,7 +120,7 @@ impl Kernel {
             .push_constant_ranges(&push);
         // SAFETY: the layout of the sets is of this device.
         self.layout = unsafe { device.create_pipeline_layout(&create, None) }
-            .map_err(|error| failed("prepare a kernel", error))?;
+            .map_err(failed("prepare a kernel"))?;
         let stage = vk::PipelineShaderStageCreateInfo::default()
             .stage(vk::ShaderStageFlags::COMPUTE)
             .module(self.module)
@@ -121,20 +131,20 @@ impl Kernel {
         let cache = vk::PipelineCache::null();
         // SAFETY: module and layout are of this device; the kernel's buffers and parameters are those of the layout.
         let made = unsafe { device.create_compute_pipelines(cache, &create, None) }
-            .map_err(|(_, error)| failed("prepare a kernel", error))?;
+            .map_err(|(_, error)| failed("prepare a kernel")(error))?;
         self.pipeline = made.first().copied().unwrap_or_default();
         Ok(())
     }
 
-    fn bind(&self, buffers: &[&Buffer]) -> Result<vk::DescriptorSet, Unable> {
-        let device = &self.context.device;
+    fn bind(&self, buffers: &[&Buffer]) -> Result<vk::DescriptorSet, VulkanError> {
+        let device = &self.device.handle;
         let layouts = [self.bindings];
         let allocate = vk::DescriptorSetAllocateInfo::default()
             .descriptor_pool(self.pool)
             .set_layouts(&layouts);
         // SAFETY: the pool and the layout are of this device.
         let sets = unsafe { device.allocate_descriptor_sets(&allocate) }
-            .map_err(|error| failed("bind buffers", error))?;
+            .map_err(failed("bind buffers"))?;
         let set = sets.first().copied().unwrap_or_default();
         for (place, buffer) in (0..).zip(buffers) {
             let whole = [vk::DescriptorBufferInfo::default()
@@ -165,8 +175,6 @@ impl Call<'_> {
         let stages = vk::ShaderStageFlags::COMPUTE;
         // SAFETY: the layout has a range of at least as many bytes for this stage.
         unsafe { device.cmd_push_constants(commands, layout, stages, 0, &push) };
-        // SAFETY: all that the kernel uses is bound, and `spread` keeps to what is allowed everywhere.
-        unsafe { device.cmd_dispatch(commands, across, down, 1) };
         let access = vk::AccessFlags::SHADER_READ
             | vk::AccessFlags::SHADER_WRITE
             | vk::AccessFlags::TRANSFER_READ
@@ -177,21 +185,29 @@ impl Call<'_> {
         let before = vk::PipelineStageFlags::COMPUTE_SHADER;
         let after = before | vk::PipelineStageFlags::TRANSFER | vk::PipelineStageFlags::HOST;
         let none = vk::DependencyFlags::empty();
-        // SAFETY: the stages are ones that every device has.
-        unsafe {
-            device.cmd_pipeline_barrier(commands, before, after, none, &barrier, &[], &[]);
+        for _ in 0..self.times {
+            // SAFETY: all that the kernel uses is bound, and `spread` keeps to what is allowed everywhere.
+            unsafe { device.cmd_dispatch(commands, across, down, 1) };
+            // SAFETY: the stages are ones that every device has.
+            unsafe {
+                device.cmd_pipeline_barrier(commands, before, after, none, &barrier, &[], &[]);
+            }
         }
     }
 }
 
-/// Runs the calls in their order, each after the one before is through; at most [`CALLS_MAX`].
-pub(super) fn run(context: &Context, calls: &[Call<'_>]) -> Result<(), Unable> {
+/// Runs the calls in their order, each after the one before is through; at most [`CALLS_MAX`]. How long they took from
+/// being handed over.
+///
+/// # Errors
+/// When they are too many, or the driver fails.
+pub fn run(device: &Device, calls: &[Call<'_>]) -> Result<Duration, VulkanError> {
     let bound = calls
         .iter()
         .map(|call| call.kernel.bind(&call.buffers))
         .collect::<Result<Vec<_>, _>>();
     let ran = bound.and_then(|sets| {
-        context.run(|device, commands| {
+        device.run(|device, commands| {
             for (call, set) in calls.iter().zip(&sets) {
                 call.record(device, commands, *set);
             }
@@ -200,18 +216,14 @@ pub(super) fn run(context: &Context, calls: &[Call<'_>]) -> Result<(), Unable> {
     for call in calls {
         let reset = vk::DescriptorPoolResetFlags::empty();
         // SAFETY: the run is through, so nothing uses the sets of the pool.
-        let _ = unsafe {
-            context
-                .device
-                .reset_descriptor_pool(call.kernel.pool, reset)
-        };
+        let _ = unsafe { device.handle.reset_descriptor_pool(call.kernel.pool, reset) };
     }
     ran
 }
 
 impl Drop for Kernel {
     fn drop(&mut self) {
-        let device = &self.context.device;
+        let device = &self.device.handle;
         // SAFETY: every run waits for its end, so nothing uses it; null is allowed, here and below.
         unsafe { device.destroy_pipeline(self.pipeline, None) };
         // SAFETY: its pipeline is gone.

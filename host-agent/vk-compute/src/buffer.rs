@@ -1,14 +1,13 @@
 //! Memory: on the device, or where the machine reads and writes it too.
 
-use super::context::Context;
-use super::failed;
+use crate::device::Device;
+use crate::{VulkanError, failed};
 use ash::vk;
-use audit::prover::Unable;
 use std::rc::Rc;
 
 /// Where a buffer lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub enum Place {
     /// In the device's own memory.
     Device,
     /// Where the machine sees what changes without being told.
@@ -17,15 +16,19 @@ pub(super) enum Place {
 
 /// A buffer of whole words.
 #[derive(Debug)]
-pub(super) struct Buffer {
-    context: Rc<Context>,
-    pub(super) handle: vk::Buffer,
+pub struct Buffer {
+    device: Rc<Device>,
+    pub(crate) handle: vk::Buffer,
     memory: vk::DeviceMemory,
     bytes: u64,
 }
 
 impl Buffer {
-    pub(super) fn new(context: &Rc<Context>, bytes: u64, place: Place) -> Result<Self, Unable> {
+    /// One of `bytes` bytes.
+    ///
+    /// # Errors
+    /// When there is no such memory.
+    pub fn new(device: &Rc<Device>, bytes: u64, place: Place) -> Result<Self, VulkanError> {
         let create = vk::BufferCreateInfo::default()
             .size(bytes)
             .usage(
@@ -35,49 +38,68 @@ impl Buffer {
             )
             .sharing_mode(vk::SharingMode::EXCLUSIVE);
         // SAFETY: the structure is whole and names no queue families.
-        let handle = unsafe { context.device.create_buffer(&create, None) }
-            .map_err(|error| failed("make a buffer", error))?;
+        let handle = unsafe { device.handle.create_buffer(&create, None) }
+            .map_err(failed("make a buffer"))?;
         // From here on, dropping it gives back what there is of it.
         let mut buffer = Self {
-            context: Rc::clone(context),
+            device: Rc::clone(device),
             handle,
             memory: vk::DeviceMemory::null(),
             bytes,
         };
         // SAFETY: the buffer is of this device.
-        let needs = unsafe { context.device.get_buffer_memory_requirements(handle) };
-        let kind = kind_of_memory(context, needs.memory_type_bits, place)
-            .ok_or_else(|| Unable("the device has no memory of the kind needed".to_owned()))?;
+        let needs = unsafe { device.handle.get_buffer_memory_requirements(handle) };
+        let kind = kind_of_memory(device, needs.memory_type_bits, place).ok_or_else(|| {
+            failed("find memory of the kind needed")(vk::Result::ERROR_FEATURE_NOT_PRESENT)
+        })?;
         let allocate = vk::MemoryAllocateInfo::default()
             .allocation_size(needs.size)
             .memory_type_index(kind);
         // SAFETY: the kind is one of the device's.
-        buffer.memory = unsafe { context.device.allocate_memory(&allocate, None) }
-            .map_err(|error| failed("set memory aside", error))?;
+        buffer.memory = unsafe { device.handle.allocate_memory(&allocate, None) }
+            .map_err(failed("set memory aside"))?;
         // SAFETY: the memory is as large as the buffer needs, of a kind it allows, and bound to nothing else.
-        unsafe { context.device.bind_buffer_memory(handle, buffer.memory, 0) }
-            .map_err(|error| failed("set memory aside", error))?;
+        unsafe { device.handle.bind_buffer_memory(handle, buffer.memory, 0) }
+            .map_err(failed("set memory aside"))?;
         Ok(buffer)
     }
 
+    /// Sets every word of it.
+    ///
+    /// # Errors
+    /// When the driver fails.
+    pub fn fill(&self, word: u32) -> Result<(), VulkanError> {
+        // SAFETY: the buffer is of this device, outlives the run, and takes transfers.
+        let filled = self.device.run(|device, commands| unsafe {
+            device.cmd_fill_buffer(commands, self.handle, 0, vk::WHOLE_SIZE, word);
+        });
+        filled.map(drop)
+    }
+
     /// Copies `bytes` bytes from `at` of another buffer to its beginning.
-    pub(super) fn copy_from(&self, from: &Self, at: u64, bytes: u64) -> Result<(), Unable> {
-        if bytes > self.bytes || at.saturating_add(bytes) > from.bytes {
-            return Err(Unable("a copy goes beyond its buffer".to_owned()));
-        }
+    ///
+    /// # Errors
+    /// When that is beyond either of them, or the driver fails.
+    pub fn copy_from(&self, from: &Self, at: u64, bytes: u64) -> Result<(), VulkanError> {
+        self.within(bytes)?;
+        from.within(at.saturating_add(bytes))?;
         let region = [vk::BufferCopy {
             src_offset: at,
             dst_offset: 0,
             size: bytes,
         }];
         // SAFETY: both buffers are of this device, outlive the run, and hold the region.
-        self.context.run(|device, commands| unsafe {
+        let copied = self.device.run(|device, commands| unsafe {
             device.cmd_copy_buffer(commands, from.handle, self.handle, &region);
-        })
+        });
+        copied.map(drop)
     }
 
     /// Its first bytes; for one that is [`Place::Shared`], while nothing runs.
-    pub(super) fn read(&self, count: usize) -> Result<Vec<u8>, Unable> {
+    ///
+    /// # Errors
+    /// When it has not as many, or they cannot be reached.
+    pub fn read(&self, count: usize) -> Result<Vec<u8>, VulkanError> {
         let mapped = self.map(count)?;
         // SAFETY: the driver mapped as many bytes, and no work that writes them runs.
         let bytes = unsafe { std::slice::from_raw_parts(mapped, count) }.to_vec();
@@ -86,7 +108,10 @@ impl Buffer {
     }
 
     /// Sets its first bytes; for one that is [`Place::Shared`], while nothing runs.
-    pub(super) fn write(&self, bytes: &[u8]) -> Result<(), Unable> {
+    ///
+    /// # Errors
+    /// When it has not as many, or they cannot be reached.
+    pub fn write(&self, bytes: &[u8]) -> Result<(), VulkanError> {
         let mapped = self.map(bytes.len())?;
         // SAFETY: the driver mapped as many bytes, no work uses them now, and they are not those of `bytes`.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), mapped, bytes.len()) };
@@ -94,45 +119,53 @@ impl Buffer {
         Ok(())
     }
 
-    fn map(&self, count: usize) -> Result<*mut u8, Unable> {
+    fn within(&self, asked: u64) -> Result<(), VulkanError> {
+        if asked <= self.bytes {
+            return Ok(());
+        }
+        Err(VulkanError::Beyond {
+            asked,
+            holds: self.bytes,
+        })
+    }
+
+    fn map(&self, count: usize) -> Result<*mut u8, VulkanError> {
         let flags = vk::MemoryMapFlags::empty();
         let count = u64::try_from(count).unwrap_or(u64::MAX);
-        if count > self.bytes {
-            return Err(Unable("more is read than a buffer holds".to_owned()));
-        }
+        self.within(count)?;
         // SAFETY: it is mapped nowhere else: whoever maps it takes that back before returning.
         unsafe {
-            self.context
-                .device
+            self.device
+                .handle
                 .map_memory(self.memory, 0, self.bytes, flags)
         }
         .map(|mapped| mapped.cast::<u8>())
-        .map_err(|error| failed("reach a result", error))
+        .map_err(failed("reach a result"))
     }
 
     fn unmap(&self) {
         // SAFETY: it is mapped, and nothing borrows it any more.
-        unsafe { self.context.device.unmap_memory(self.memory) };
+        unsafe { self.device.handle.unmap_memory(self.memory) };
     }
 }
 
 impl Drop for Buffer {
     fn drop(&mut self) {
         // SAFETY: every run waits for its end, so nothing uses the buffer.
-        unsafe { self.context.device.destroy_buffer(self.handle, None) };
+        unsafe { self.device.handle.destroy_buffer(self.handle, None) };
         // SAFETY: its buffer is gone; none was set aside if it is null, which is allowed.
-        unsafe { self.context.device.free_memory(self.memory, None) };
+        unsafe { self.device.handle.free_memory(self.memory, None) };
     }
 }
 
-fn kind_of_memory(context: &Context, allowed: u32, place: Place) -> Option<u32> {
+fn kind_of_memory(device: &Device, allowed: u32, place: Place) -> Option<u32> {
     let wanted = match place {
         Place::Device => vk::MemoryPropertyFlags::DEVICE_LOCAL,
         Place::Shared => {
             vk::MemoryPropertyFlags::HOST_VISIBLE | vk::MemoryPropertyFlags::HOST_COHERENT
         }
     };
-    let memory = context.memory();
+    let memory = device.memory();
     (0..)
         .zip(memory.memory_types_as_slice())
         .find(|(place, kind)| {
