@@ -52,6 +52,8 @@ pub struct Description {
     pub graphics_clock_max_mhz: Option<u32>,
     /// Highest clock of the memory in MHz.
     pub memory_clock_max_mhz: Option<u32>,
+    /// At which temperature its hardware slows it down, in degrees Celsius.
+    pub temperature_max_c: Option<u32>,
     /// Whether its memory corrects errors.
     pub ecc: Option<bool>,
     /// Whether a display is driven by it.

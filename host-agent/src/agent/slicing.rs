@@ -29,6 +29,9 @@ const LOOK_DEADLINE: Duration = Duration::from_secs(10);
 /// What the driver refused is tried again so much later.
 const REFUSED_PAUSE: Millis = Millis(5_000);
 
+/// A change that waits for somebody to load the driver anew is no matter of seconds.
+const UNDIVIDED_PAUSE: Millis = Millis(60_000);
+
 /// How often it is thought about how the GPUs should be cut.
 const PLAN_PERIOD: Millis = Millis(300_000);
 
@@ -350,10 +353,14 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
             }
             (Act::End { resource, .. }, Ok(_)) => Some(KnownChange::Gone(resource)),
             // Whether it stands after all, the next look says.
-            (Act::Make { .. } | Act::SetMode { .. }, Ok(_)) => None,
+            (Act::Make { .. } | Act::SetMode { .. } | Act::Divide { .. }, Ok(_)) => None,
             (act, Err(problem)) => {
                 tracing::warn!(?act, %problem, "the driver refuses");
-                let until = self.now().monotonic.plus(REFUSED_PAUSE);
+                let pause = match act {
+                    Act::Divide { .. } => UNDIVIDED_PAUSE,
+                    Act::SetMode { .. } | Act::Make { .. } | Act::End { .. } => REFUSED_PAUSE,
+                };
+                let until = self.now().monotonic.plus(pause);
                 self.slicing.paused.insert(gpu, until);
                 if let Act::Make { resource, .. } = act {
                     self.slicing.failed.insert(resource, problem);

@@ -4,10 +4,11 @@
 use super::{BenchError, Plan, Watch};
 use crate::clock;
 use crate::core::bench::{Outcome, Part};
+use crate::hardware::pci;
 use gpu_bench::{Figure, Said, What};
 use protocol::bounded::Text;
 use protocol::machine::{Gpu, Quantity, Vendor};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
@@ -68,6 +69,8 @@ struct Target {
     arguments: Vec<String>,
     /// What the driver is shown.
     visible: Option<String>,
+    /// Where the kernel's files are, which is `/sys`, and where the GPU is on the bus; empty when unknown.
+    bus: (PathBuf, String),
 }
 
 fn targets(plan: &Plan, skipped: &mut Vec<String>) -> Vec<Target> {
@@ -83,6 +86,7 @@ fn targets(plan: &Plan, skipped: &mut Vec<String>) -> Vec<Target> {
             on: SOFTWARE.to_owned(),
             arguments: vec!["--software".to_owned()],
             visible: None,
+            bus: (PathBuf::new(), String::new()),
         });
     }
     if targets.is_empty() && skipped.is_empty() {
@@ -109,6 +113,7 @@ fn target(gpu: &Gpu) -> Result<Target, &'static str> {
         on: gpu.uuid.to_string(),
         arguments,
         visible,
+        bus: (PathBuf::from("/sys"), gpu.pci_address.to_string()),
     })
 }
 
@@ -167,12 +172,14 @@ async fn hear(
     };
     let mut lines = BufReader::new(out.take(SAID_MAX)).lines();
     let (mut found, mut software, mut done) = (Found::default(), false, 0);
+    let mut link = (0, 0);
     while let Ok(Some(line)) = lines.next_line().await {
         match serde_json::from_str::<Said>(&line) {
             Ok(Said::Device { software: is, .. }) => software = is,
             Ok(Said::Progress(part)) => {
                 done = part;
                 say(part);
+                link = faster(link, pci::link_now(&target.bus.0, &target.bus.1));
             }
             Ok(Said::Figure(figure)) => found.outcomes.push(outcome(figure, target, software)),
             Ok(Said::Skipped { what, why }) => {
@@ -187,12 +194,39 @@ async fn hear(
     if done < 1000 {
         return Err(None);
     }
+    found.outcomes.extend(link_outcomes(link, target));
     Ok(found)
+}
+
+/// A link at rest lowers its generation, and some their lanes: what it had at its best while the GPU worked counts.
+fn faster(before: (u8, u8), now: (u8, u8)) -> (u8, u8) {
+    (before.0.max(now.0), before.1.max(now.1))
+}
+
+/// What the kernel said of the link; nothing of what it did not say.
+fn link_outcomes((generation, lanes): (u8, u8), target: &Target) -> Vec<Outcome> {
+    let both = [
+        (Quantity::PcieGeneration, generation),
+        (Quantity::PcieLanes, lanes),
+    ];
+    let known = both.into_iter().filter(|(_, value)| *value > 0);
+    known
+        .map(|(quantity, value)| Outcome {
+            quantity,
+            value: value.into(),
+            method: Text::cut("kernel-under-load"),
+            version: 1,
+            at: clock::wall(),
+            on: target.on.clone(),
+            software: false,
+        })
+        .collect()
 }
 
 const fn name(what: What) -> &'static str {
     match what {
         What::Fp32 => "FP32",
+        What::Fp64 => "FP64",
         What::Fp16Matrix => "FP16",
         What::Bf16Matrix => "BF16",
         What::Memory => "memory",
@@ -204,6 +238,7 @@ const fn name(what: What) -> &'static str {
 fn outcome(figure: Figure, target: &Target, software: bool) -> Outcome {
     let quantity = match figure.what {
         What::Fp32 => Quantity::Fp32,
+        What::Fp64 => Quantity::Fp64,
         What::Fp16Matrix => Quantity::Fp16Matrix,
         What::Bf16Matrix => Quantity::Bf16Matrix,
         What::Memory => Quantity::GpuMemory,
@@ -231,6 +266,7 @@ mod tests {
             on: on.to_owned(),
             arguments: Vec::new(),
             visible: Some(on.to_owned()),
+            bus: (PathBuf::new(), String::new()),
         }
     }
 
@@ -241,6 +277,41 @@ mod tests {
         std::fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
         std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o700)).unwrap();
         one(&program, &target_of("GPU-a"), deadline, &|_| {}).await
+    }
+
+    /// The link sleeps at first, wakes for the copies, and sleeps again: the process is the GPU and the bus.
+    #[tokio::test]
+    async fn the_link_is_measured_while_the_gpu_works() {
+        let folder = tempfile::tempdir().unwrap();
+        let device = folder.path().join("bus/pci/devices/0000:05:00.0");
+        std::fs::create_dir_all(&device).unwrap();
+        let write = |speed: &str, width: &str| {
+            std::fs::write(device.join("current_link_speed"), speed).unwrap();
+            std::fs::write(device.join("current_link_width"), width).unwrap();
+        };
+        write("2.5 GT/s PCIe\n", "8\n");
+        let program = folder.path().join("child");
+        // Each line is said when the one before was heard, for the bus to be looked at between them.
+        let script = format!(
+            "#!/bin/sh\ncd {}\necho '{{\"progress\":10}}'; sleep 0.3\n\
+             echo '16.0 GT/s PCIe' > current_link_speed; echo '{{\"progress\":900}}'; sleep 0.3\n\
+             echo '2.5 GT/s PCIe' > current_link_speed; echo '{{\"progress\":1000}}'\n",
+            device.display()
+        );
+        std::fs::write(&program, script).unwrap();
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o700)).unwrap();
+        let target = Target {
+            bus: (folder.path().to_owned(), "0000:05:00.0".to_owned()),
+            ..target_of("GPU-a")
+        };
+        let found = one(&program, &target, LONG, &|_| {}).await.unwrap();
+        let link: Vec<(Quantity, u64)> = found
+            .outcomes
+            .iter()
+            .map(|it| (it.quantity, it.value))
+            .collect();
+        let wanted = [(Quantity::PcieGeneration, 4), (Quantity::PcieLanes, 8)];
+        assert_eq!(link, wanted);
     }
 
     const LONG: Duration = Duration::from_secs(20);

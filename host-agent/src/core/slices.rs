@@ -14,6 +14,7 @@ pub mod known;
 
 pub mod replan;
 
+use mig::amd::{Division, Modes};
 use mig::board::{Reported, find_board};
 use mig::chip::{Chip, Engines, Geometry, Profile};
 use mig::name::{SliceName, is_profile_name};
@@ -61,6 +62,9 @@ pub struct Divisible {
     pub standing: Vec<Standing>,
     /// Whether a program uses it as a whole, so that its mode cannot change.
     pub in_use: bool,
+    /// How it is divided, where that is a mode of all its parts at once and of the whole host alike (AMD): no part of it
+    /// is made or ended by itself, and all that stand are this host's own.
+    pub uniform: Option<Division>,
 }
 
 /// All GPUs of this host that can be divided, by UUID.
@@ -123,6 +127,13 @@ pub fn chip_of(gpu: &Gpu, reported: &[Reported]) -> Result<Chip, ProfilesProblem
 }
 
 impl Divisible {
+    /// Whether it is divided in these modes; never where its parts are made one by one.
+    #[must_use]
+    pub fn is_in(&self, modes: Modes) -> bool {
+        self.uniform
+            .is_some_and(|now| now.with(modes).is_ok_and(|wanted| wanted == now))
+    }
+
     /// The name of an instance that stands on it; nothing for a profile that it does not have.
     #[must_use]
     pub fn name_of(&self, standing: &Standing) -> Option<ResourceName> {

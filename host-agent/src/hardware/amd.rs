@@ -1,11 +1,13 @@
 //! AMD GPUs, as the `amdgpu` driver's files under `/sys` and the compute driver's topology (KFD) show them.
-//! It reads and never writes: layouts are changed elsewhere, and only while nothing is leased.
+//! It reads and never writes; [`parts`] changes how they are divided.
+
+pub mod parts;
 
 use super::pci::{PciDevice, gpus, names, number, text};
 use protocol::bounded::Text;
 use protocol::machine::{GPUS_MAX, Gpu, Vendor};
 use protocol::units::Bytes;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// AMD's number on the bus.
@@ -20,6 +22,8 @@ pub struct AmdGpu {
     pub render_minor: Option<u32>,
     /// NUMA node that it hangs on.
     pub numa_node: Option<u32>,
+    /// At which temperature its hottest place is slowed down, in degrees Celsius.
+    pub temperature_max_c: Option<u32>,
     /// The XGMI hive that it is in: what resets one member resets all.
     pub hive: Option<u64>,
     /// How it is divided; nothing where it cannot be.
@@ -39,6 +43,10 @@ pub struct AmdPartition {
     pub memory: Option<String>,
     /// Devices that programs see of it.
     pub devices: u32,
+    /// Their render nodes `/dev/dri/renderD<N>`, in the order of the devices; none where the compute driver does not say.
+    pub render_minors: Vec<u32>,
+    /// Whether a program has some of its memory.
+    pub in_use: bool,
 }
 
 /// How a GPU is at one moment. What the driver does not say is absent.
@@ -77,17 +85,24 @@ pub struct RasErrors {
 #[must_use]
 pub fn read(root: &Path, pci_ids: &str) -> Vec<AmdGpu> {
     let nodes = topology(root);
+    let users = users(root);
     let driver = text(&root.join("module/amdgpu/version")).unwrap_or_default();
     let mut found: Vec<AmdGpu> = gpus(root, VENDOR)
         .into_iter()
-        .filter_map(|device| one(&device, &nodes, &driver, pci_ids))
+        .filter_map(|device| one(&device, &nodes, &users, &driver, pci_ids))
         .take(GPUS_MAX)
         .collect();
     group(&mut found);
     found
 }
 
-fn one(device: &PciDevice, nodes: &[Node], driver: &str, pci_ids: &str) -> Option<AmdGpu> {
+fn one(
+    device: &PciDevice,
+    nodes: &[Node],
+    users: &BTreeSet<u64>,
+    driver: &str,
+    pci_ids: &str,
+) -> Option<AmdGpu> {
     let file = |name: &str| device.folder.join(name);
     let vram = number(&file("mem_info_vram_total")).filter(|bytes| *bytes >= 1 << 30)?;
     let mine: Vec<&Node> = nodes
@@ -97,7 +112,7 @@ fn one(device: &PciDevice, nodes: &[Node], driver: &str, pci_ids: &str) -> Optio
     let (pcie_generation, pcie_width) = device.link_max();
     let unique = text(&file("unique_id")).map(|id| format!("GPU-{id}"));
     let model = text(&file("product_name")).unwrap_or_else(|| device.name(pci_ids));
-    let partition = partition(device, mine.len());
+    let partition = partition(device, &mine, users);
     let sensors = device.sensors();
     let microwatts = |name: &str| number(&sensors.as_ref()?.join(name));
     let limit = microwatts("power1_cap").and_then(|power| u32::try_from(power / 1000).ok());
@@ -133,13 +148,20 @@ fn one(device: &PciDevice, nodes: &[Node], driver: &str, pci_ids: &str) -> Optio
         gpu,
         render_minor: device.render_minor(),
         numa_node: device.numa_node(),
+        temperature_max_c: sensors.as_ref().and_then(|sensors| {
+            let limit =
+                number(&sensors.join("temp2_crit")).or_else(|| number(&sensors.join("temp1_crit")));
+            u32::try_from(limit? / 1000).ok()
+        }),
         hive,
         partition,
         reading: reading(device),
     })
 }
 
-fn partition(device: &PciDevice, devices: usize) -> Option<AmdPartition> {
+fn partition(device: &PciDevice, nodes: &[&Node], users: &BTreeSet<u64>) -> Option<AmdPartition> {
+    let minor = |node: &&Node| u32::try_from(node.number("drm_render_minor")?).ok();
+    let id = |node: &&Node| node.id;
     let file = |name: &str| device.folder.join(name);
     let available = text(&file("available_compute_partition")).unwrap_or_default();
     Some(AmdPartition {
@@ -150,7 +172,9 @@ fn partition(device: &PciDevice, devices: usize) -> Option<AmdPartition> {
             .filter(|name| !name.is_empty())
             .collect(),
         memory: text(&file("current_memory_partition")),
-        devices: u32::try_from(devices.max(1)).unwrap_or(u32::MAX),
+        devices: u32::try_from(nodes.len().max(1)).unwrap_or(u32::MAX),
+        render_minors: nodes.iter().filter_map(minor).collect(),
+        in_use: nodes.iter().filter_map(id).any(|id| users.contains(&id)),
     })
 }
 
@@ -230,6 +254,8 @@ fn group(found: &mut [AmdGpu]) {
 /// A node of the compute driver's topology: a GPU, or a part of one that is divided.
 #[derive(Debug)]
 struct Node {
+    /// The compute driver's number of it.
+    id: Option<u64>,
     properties: BTreeMap<String, u64>,
     /// Links to other GPUs over XGMI.
     xgmi_links: u8,
@@ -240,7 +266,11 @@ const LINK_XGMI: u64 = 11;
 
 fn topology(root: &Path) -> Vec<Node> {
     let folder = root.join("class/kfd/kfd/topology/nodes");
-    names(&folder)
+    // By number: the tenth is not the second.
+    let mut nodes: Vec<String> = names(&folder).collect();
+    nodes.sort_by_key(|name| name.parse::<u32>().unwrap_or(u32::MAX));
+    nodes
+        .into_iter()
         .filter_map(|name| {
             let node = folder.join(name);
             let links = node.join("io_links");
@@ -249,12 +279,26 @@ fn topology(root: &Path) -> Vec<Node> {
                 .filter(|text| properties(text).get("type") == Some(&LINK_XGMI))
                 .count();
             Some(Node {
+                id: number(&node.join("gpu_id")),
                 properties: properties(&text(&node.join("properties"))?),
                 xgmi_links: u8::try_from(xgmi).unwrap_or(u8::MAX),
             })
         })
         .filter(|node| node.number("simd_count").is_some_and(|count| count > 0))
         .collect()
+}
+
+/// The compute driver's numbers of GPUs of which some program has memory.
+fn users(root: &Path) -> BTreeSet<u64> {
+    let processes = root.join("class/kfd/kfd/proc");
+    let of_one = |process: String| {
+        let folder = processes.join(process);
+        names(&folder).filter_map(move |file| {
+            let id = file.strip_prefix("vram_")?.parse().ok()?;
+            (number(&folder.join(&file))? > 0).then_some(id)
+        })
+    };
+    names(&processes).flat_map(of_one).collect()
 }
 
 /// Lines like `simd_count 304`.

@@ -20,6 +20,8 @@ pub struct IntelGpu {
     pub render_minor: Option<u32>,
     /// NUMA node that it hangs on.
     pub numa_node: Option<u32>,
+    /// At which temperature it is slowed down, in degrees Celsius.
+    pub temperature_max_c: Option<u32>,
     /// How it is now.
     pub reading: IntelReading,
 }
@@ -84,6 +86,8 @@ fn one(root: &Path, device: &PciDevice, pci_ids: &str) -> Option<IntelGpu> {
         gpu,
         render_minor: device.render_minor(),
         numa_node: device.numa_node(),
+        temperature_max_c: sensor("temp2_crit")
+            .and_then(|millidegrees| u32::try_from(millidegrees / 1000).ok()),
         reading,
     })
 }
@@ -150,6 +154,7 @@ mod tests {
                 ("hwmon/hwmon3/power1_max", "190000000\n"),
                 ("hwmon/hwmon3/energy1_input", "123456789\n"),
                 ("hwmon/hwmon3/temp2_input", "47000\n"),
+                ("hwmon/hwmon3/temp2_crit", "100000\n"),
                 ("drm/renderD129/dev", "226:129\n"),
             ],
         );
@@ -162,6 +167,7 @@ mod tests {
         assert_eq!((gpu.pcie_generation, gpu.pcie_width), (4, 8));
         assert_eq!((gpu.clock_max_mhz, gpu.power_limit_mw), (2850, 190_000));
         assert_eq!(found[0].render_minor, Some(129));
+        assert_eq!(found[0].temperature_max_c, Some(100));
         let reading = &found[0].reading;
         assert_eq!(
             (reading.clock_mhz, reading.energy_mj, reading.temperature_c),

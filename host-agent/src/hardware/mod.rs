@@ -2,7 +2,8 @@
 //! nothing about what is offered, and no probe that fails or hangs takes the agent with it.
 //!
 //! * [`this`]: the machine that the agent runs on. [`sim`]: one that is made up, for tests.
-//! * [`processor`], [`system`]: the kernel's small text files. [`kernel_log`]: what it says of GPUs. [`disk`]: the file system.
+//! * [`processor`], [`system`]: the kernel's small text files. [`kernel_log`]: what it says of GPUs. [`hearing`]: that, and what their library says. [`disk`]: the file system.
+//!   [`board`]: the mainboard. [`toolkit`]: what gives GPUs to containers. [`seat`]: where each GPU sits.
 //! * [`nvidia`]: GPUs, through the driver's own library where there is one. [`amd`], [`intel`]: GPUs, through the
 //!   kernel's files about the devices of the bus ([`pci`]).
 
@@ -10,13 +11,17 @@ pub mod sim;
 pub mod this;
 
 pub mod amd;
+pub mod board;
 pub mod disk;
+pub mod hearing;
 pub mod intel;
 pub mod kernel_log;
 pub mod nvidia;
 pub mod pci;
 pub mod processor;
+pub mod seat;
 pub mod system;
+pub mod toolkit;
 
 use crate::core::slices::Divisibles;
 use crate::core::slices::acts::Act;
@@ -31,6 +36,7 @@ use protocol::bounded::{List, Text};
 use protocol::machine::{ContainerNetwork, Gpu, Machine};
 use protocol::offer::ResourceName;
 use protocol::units::Bytes;
+use seat::Seats;
 use std::future::Future;
 use std::path::{Path, PathBuf};
 use system::System;
@@ -124,6 +130,12 @@ pub enum HardwareError {
 pub struct Measured {
     /// Its processors.
     pub processor: Processor,
+    /// NUMA nodes; 1 where there is no such thing.
+    pub numa_nodes: u8,
+    /// Maker and name of its mainboard; empty when unknown.
+    pub mainboard: String,
+    /// Version of NVIDIA's container toolkit; empty where there is none.
+    pub toolkit: String,
     /// RAM in all.
     pub ram: Bytes,
     /// Operating system and kernel.
@@ -134,6 +146,8 @@ pub struct Measured {
     pub amd: Vec<AmdGpu>,
     /// Its Intel GPUs.
     pub intel: Vec<IntelGpu>,
+    /// Where each GPU sits, and its limits.
+    pub seats: Seats,
 }
 
 impl Measured {
@@ -159,17 +173,24 @@ pub fn machine(
         architecture: Text::cut(&measured.system.architecture),
         // The engine refuses more than it was given itself.
         cpu_cores: measured.processor.cores.min(engine.cpu_cores.max(1)),
+        cpu_mhz: measured.processor.mhz,
+        numa_nodes: measured.numa_nodes,
+        mainboard: Text::cut(&measured.mainboard),
         has_avx: measured.processor.has_avx,
         ram: measured.ram,
         disk_total: disk.total,
         disk_free: disk.free,
+        disk_model: Text::cut(&disk.model),
         disk_enforced: engine.disk_quota,
         system: Text::cut(&measured.system.name),
         kernel: Text::cut(&measured.system.kernel),
         engine: Text::cut(&engine.version),
         runtime: Text::cut(&engine.runtime),
+        toolkit: Text::cut(&measured.toolkit),
         network,
         gpus: List::first(measured.gpus().cloned()),
-        ..Machine::unknown()
     }
 }
+
+#[cfg(test)]
+mod tests;

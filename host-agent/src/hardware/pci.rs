@@ -47,29 +47,19 @@ impl PciDevice {
     /// Highest PCIe generation and lanes of card and slot; zeros when unknown.
     #[must_use]
     pub fn link_max(&self) -> (u8, u8) {
-        self.link("max_link_speed", "max_link_width")
+        link(&self.folder, "max_link_speed", "max_link_width")
     }
 
     /// PCIe generation and lanes in use now; zeros when unknown.
     #[must_use]
     pub fn link_now(&self) -> (u8, u8) {
-        self.link("current_link_speed", "current_link_width")
-    }
-
-    fn link(&self, speed: &str, width: &str) -> (u8, u8) {
-        let generation = text(&self.folder.join(speed)).map_or(0, |text| generation(&text));
-        // The kernel writes 255 where the link is unknown.
-        let lanes = number(&self.folder.join(width)).filter(|lanes| *lanes <= 32);
-        let lanes = lanes.and_then(|lanes| u8::try_from(lanes).ok());
-        (generation, lanes.unwrap_or(0))
+        link(&self.folder, "current_link_speed", "current_link_width")
     }
 
     /// The NUMA node that it hangs on; nothing where there is one only.
     #[must_use]
     pub fn numa_node(&self) -> Option<u32> {
-        // The kernel writes -1 for none.
-        let node = number(&self.folder.join("numa_node"))?;
-        u32::try_from(node).ok()
+        node_of(&self.folder)
     }
 
     /// Number of its render node `/dev/dri/renderD<N>`.
@@ -113,6 +103,39 @@ impl PciDevice {
     }
 }
 
+/// The NUMA node of the device at `address` of the bus under `root`, which is `/sys`.
+#[must_use]
+pub fn numa_node(root: &Path, address: &str) -> Option<u32> {
+    // Without an address it would be the folder of all of them.
+    let is_one = !address.is_empty() && !address.contains('/');
+    is_one
+        .then(|| node_of(&root.join("bus/pci/devices").join(address)))
+        .flatten()
+}
+
+fn link(folder: &Path, speed: &str, width: &str) -> (u8, u8) {
+    let generation = text(&folder.join(speed)).map_or(0, |text| generation(&text));
+    // The kernel writes 255 where the link is unknown.
+    let lanes = number(&folder.join(width)).filter(|lanes| *lanes <= 32);
+    let lanes = lanes.and_then(|lanes| u8::try_from(lanes).ok());
+    (generation, lanes.unwrap_or(0))
+}
+
+fn node_of(folder: &Path) -> Option<u32> {
+    // The kernel writes -1 for none.
+    u32::try_from(number(&folder.join("numa_node"))?).ok()
+}
+
+/// PCIe generation and lanes that the link of the device at `address` has now; zeros when unknown.
+#[must_use]
+pub fn link_now(root: &Path, address: &str) -> (u8, u8) {
+    if address.is_empty() || address.contains('/') {
+        return (0, 0);
+    }
+    let folder = root.join("bus/pci/devices").join(address);
+    link(&folder, "current_link_speed", "current_link_width")
+}
+
 /// The generation of a link speed like `16.0 GT/s PCIe`; 0 of one that is none.
 fn generation(speed: &str) -> u8 {
     let speeds = ["2.5", "5.0", "8.0", "16.0", "32.0", "64.0"];
@@ -153,12 +176,12 @@ pub fn names(folder: &Path) -> impl Iterator<Item = String> + use<> {
 
 /// A made-up `/sys` for the tests of the readers.
 #[cfg(test)]
-pub(super) mod tree {
+pub(in crate::hardware) mod tree {
     use std::fs;
     use std::path::Path;
 
     /// Writes files with their text under `folder`.
-    pub(in super::super) fn plant(folder: &Path, files: &[(&str, &str)]) {
+    pub(in crate::hardware) fn plant(folder: &Path, files: &[(&str, &str)]) {
         for (name, text) in files {
             let path = folder.join(name);
             fs::create_dir_all(path.parent().unwrap()).unwrap();

@@ -5,6 +5,7 @@ mod driver;
 use super::disk::Disk;
 use super::nvidia::Nvidia;
 use super::processor::Processor;
+use super::seat::Seats;
 use super::system::System;
 use super::{CutProblem, Hardware, HardwareError, Measured};
 use crate::core::slices::Divisibles;
@@ -36,7 +37,11 @@ impl SimHardware {
                     model: "Simulated CPU".to_owned(),
                     cores: 8,
                     has_avx: true,
+                    mhz: 3000,
                 },
+                numa_nodes: 1,
+                mainboard: "Simulated board".to_owned(),
+                toolkit: String::new(),
                 ram: Bytes(16 << 30),
                 system: System {
                     name: "Simulated GNU/Linux".to_owned(),
@@ -48,10 +53,12 @@ impl SimHardware {
                 },
                 amd: Vec::new(),
                 intel: Vec::new(),
+                seats: Seats::new(),
             },
             disk: Disk {
                 total: Bytes::from_gb(1000),
                 free: Bytes::from_gb(800),
+                model: "Simulated disk".to_owned(),
             },
             driver: SimDriver::default(),
         }
@@ -64,7 +71,7 @@ impl Hardware for SimHardware {
     }
 
     fn disk(&self, _path: &Path) -> Result<Disk, HardwareError> {
-        Ok(self.disk)
+        Ok(self.disk.clone())
     }
 
     async fn divisibles(&self) -> Divisibles {

@@ -1,10 +1,11 @@
 //! How what an owner says of slices becomes a policy: `off`, `dynamic`, `dynamic:1g.10gb,3g.40gb`, or the slices of a
-//! fixed layout, for all GPUs or for each by itself.
+//! fixed layout, for all GPUs or for each by itself; `cpx/nps4` for GPUs of AMD's, all alike.
 
 use super::resolve::{Ground, gpu};
 use super::{Limit, Wishes};
 use crate::core::offer::Listing;
 use crate::core::slices::policy::{PREMIUM, PartitionLayout, SLICES_MAX, SlicePolicy};
+use mig::amd::Modes;
 use mig::chip::PROFILES_MAX;
 use mig::name::is_profile_name;
 use protocol::bounded::List;
@@ -37,6 +38,14 @@ fn layout_of(text: &str) -> Result<Option<PartitionLayout>, String> {
     match text {
         "off" => Ok(None),
         "dynamic" => Ok(Some(PartitionLayout::Dynamic(List::default()))),
+        _ if is_soft(text) => Err(format!(
+            "'{text}' keeps nothing of two renters apart, neither memory nor faults, and is not sold: whoever leases a \
+             GPU shares it with itself as it likes"
+        )),
+        _ if text.parse::<Modes>().is_ok() => {
+            let modes = text.parse::<Modes>().map_err(|error| error.to_string())?;
+            Ok(Some(PartitionLayout::Uniform(modes)))
+        }
         _ => match text.strip_prefix("dynamic:") {
             Some(names) => List::new(profiles(names)?)
                 .map(|names| Some(PartitionLayout::Dynamic(names)))
@@ -48,6 +57,21 @@ fn layout_of(text: &str) -> Result<Option<PartitionLayout>, String> {
     }
 }
 
+/// Ways to share a GPU that only its driver keeps apart.
+fn is_soft(text: &str) -> bool {
+    let word = text.split([':', '=']).next().unwrap_or_default();
+    let word = word.trim().to_ascii_lowercase().replace(['-', '_'], "");
+    [
+        "mps",
+        "timeslicing",
+        "timeslice",
+        "timesharing",
+        "shared",
+        "fractional",
+    ]
+    .contains(&word.as_str())
+}
+
 fn profiles(text: &str) -> Result<Vec<ProfileName>, String> {
     text.split(',').map(|name| profile(name.trim())).collect()
 }
@@ -55,7 +79,8 @@ fn profiles(text: &str) -> Result<Vec<ProfileName>, String> {
 fn profile(name: &str) -> Result<ProfileName, String> {
     let wrong = || {
         format!(
-            "'{name}' is not a kind of slice like 3g.40gb; layouts are off, dynamic, or such names"
+            "'{name}' is not a kind of slice like 3g.40gb; layouts are off, dynamic, or such names, and CPX, \
+             QPX, DPX or SPX for GPUs of AMD's"
         )
     };
     let name = name.strip_prefix("mig-").unwrap_or(name);
@@ -164,8 +189,9 @@ fn check(wishes: &Wishes, ground: Ground<'_>, policy: &SlicePolicy) -> Result<()
             )
         })?;
         let problem = |problem: String| format!("--partition-layout: {problem}");
-        layout.places(&divisible.chip).map_err(problem)?;
+        layout.check(divisible).map_err(problem)?;
     }
+    check_alike(ground, policy)?;
     let is_dynamic = |layout: &PartitionLayout| matches!(layout, PartitionLayout::Dynamic(_));
     let dynamic = policy
         .layouts
@@ -190,6 +216,32 @@ fn check(wishes: &Wishes, ground: Ground<'_>, policy: &SlicePolicy) -> Result<()
                 "--slice-price {name}: no GPU that is cut has such a slice"
             ));
         }
+    }
+    Ok(())
+}
+
+/// GPUs that are divided into equal parts are all divided alike: the memory's mode is the driver's, for all of them.
+fn check_alike(ground: Ground<'_>, policy: &SlicePolicy) -> Result<(), String> {
+    let uniform = policy
+        .layouts
+        .iter()
+        .filter_map(|(_, layout)| match layout {
+            PartitionLayout::Uniform(modes) => Some(modes),
+            PartitionLayout::Fixed(_) | PartitionLayout::Dynamic(_) => None,
+        });
+    let mut modes: Vec<_> = uniform.collect();
+    let said = modes.len();
+    modes.sort_unstable();
+    modes.dedup();
+    let there = ground
+        .divisibles
+        .values()
+        .filter(|gpu| gpu.uniform.is_some());
+    if said > 0 && (modes.len() > 1 || said != there.count()) {
+        return Err(
+            "--partition-layout: GPUs of AMD's are divided alike, all of a host: name one layout for all of them"
+                .to_owned(),
+        );
     }
     Ok(())
 }
@@ -232,6 +284,7 @@ mod tests {
             chip: chip.clone(),
             standing: Vec::new(),
             in_use: false,
+            uniform: None,
         };
         let all = ["GPU-a", "GPU-b"].map(|gpu| (ResourceName::cut(gpu), divisible(gpu)));
         (machine, all.into_iter().collect())

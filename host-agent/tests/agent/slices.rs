@@ -40,6 +40,7 @@ fn sliced(brokers: &[&FakeBroker]) -> Host {
             chip: chip.clone(),
             standing: Vec::new(),
             in_use: false,
+            uniform: None,
         });
     }
     let mut listed = listing(&["GPU-0".to_owned(), "GPU-1".to_owned()]);

@@ -57,6 +57,7 @@ async fn eight_gpus_are_read_as_the_driver_has_them() {
         (Some(7), Some(5120))
     );
     assert_eq!(described.power_limits_mw, Some((350_000, 700_000)));
+    assert_eq!(described.temperature_max_c, Some(87));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -137,6 +138,7 @@ fn process(pid: u32, kind: FakeProcessKind) -> FakeProcess {
     }
 }
 
+// peers 3.5 #93: a driver without the newer functions is asked by the older ones.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_old_driver_is_asked_by_the_old_names() {
     let mut scenario = Scenario::new(vec![FakeGpu::new(Model::A100, 0)]);
@@ -199,6 +201,23 @@ async fn a_machine_without_the_library_has_no_gpu() {
     let (supervisor, _news) = machine.supervise();
     let found = supervisor.seen().await;
     assert!(matches!(found, Nvidia::LibraryMissing { .. }), "{found:?}");
+}
+
+// peers 3.5 #94: the library is there under one of its names alone, whichever that is.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_library_is_found_under_each_of_its_names() {
+    for name in ["libnvidia-ml.so.1", "libnvidia-ml.so"] {
+        let mut machine = TestMachine::new(Scenario::new(vec![FakeGpu::new(Model::A30, 0)]));
+        let library = machine.launch.library.take().unwrap();
+        let folder = machine.folder.path().join("lib");
+        std::fs::create_dir(&folder).unwrap();
+        std::os::unix::fs::symlink(library, folder.join(name)).unwrap();
+        let path = ("LD_LIBRARY_PATH".to_owned(), folder);
+        machine.launch.environment.push(path);
+        let (supervisor, _news) = machine.supervise();
+        let found = supervisor.seen().await;
+        assert_eq!(found.gpus().len(), 1, "{name}: {found:?}");
+    }
 }
 
 /// `FEIRA_NVIDIA_ML` names NVIDIA's own library, where the script that runs the tests could fetch it.

@@ -49,6 +49,7 @@ impl FakeGpu {
             power_limit_mw: figures.limit_mw,
             energy_mj: 1_000,
             temperature_c: 31,
+            slowdown_c: 87,
             utilisation: (0, 0),
             ecc: figures.table.map(|_| true),
             ecc_errors: [0; 4],

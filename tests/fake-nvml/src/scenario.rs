@@ -76,6 +76,8 @@ pub struct FakeGpu {
     pub energy_mj: u64,
     /// In degrees Celsius.
     pub temperature_c: u32,
+    /// At which temperature its hardware slows it down, in degrees Celsius.
+    pub slowdown_c: u32,
     /// Use of multiprocessors and memory in percent.
     pub utilisation: (u32, u32),
     /// Whether errors of the memory are corrected; nothing when they cannot be.

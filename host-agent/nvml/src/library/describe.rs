@@ -4,7 +4,7 @@ use super::{Asker, Library, raw};
 use crate::facts::{Description, LINKS_MAX, Link};
 use crate::fault::Fault;
 use crate::slices::MigMode;
-use nvml_wrapper::enum_wrappers::device::Clock;
+use nvml_wrapper::enum_wrappers::device::{Clock, TemperatureThreshold};
 use nvml_wrapper::{Device, cuda_driver_version_major, cuda_driver_version_minor};
 use protocol::bounded::Text;
 
@@ -52,6 +52,8 @@ impl Library {
                 .map(|found| (found.min_limit, found.max_limit)),
             graphics_clock_max_mhz: ask.known(device.max_clock_info(Clock::Graphics)),
             memory_clock_max_mhz: ask.known(device.max_clock_info(Clock::Memory)),
+            temperature_max_c: ask
+                .known(device.temperature_threshold(TemperatureThreshold::Slowdown)),
             ecc: ask
                 .known(device.is_ecc_enabled())
                 .map(|found| found.currently_enabled),

@@ -22,6 +22,9 @@ use protocol::bounded::Text;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
+/// Where the library is when it is not where it usually is: without its number, and in WSL in a folder of its own.
+const OTHER_NAMES: [&str; 2] = ["libnvidia-ml.so", "/usr/lib/wsl/lib/libnvidia-ml.so.1"];
+
 /// A loaded library with its driver.
 #[derive(Debug)]
 pub struct Library {
@@ -60,7 +63,7 @@ impl Library {
     pub fn load(library: Option<&Path>, mig_minors: PathBuf) -> Result<Self, Fault> {
         let nvml = match library {
             Some(path) => Nvml::builder().lib_path(path.as_os_str()).init(),
-            None => Nvml::init(),
+            None => drivers_own(),
         };
         let nvml = nvml.map_err(Fault::from)?;
         Ok(Self { nvml, mig_minors })
@@ -170,6 +173,22 @@ impl From<NvmlError> for Fault {
             },
         }
     }
+}
+
+/// The driver's own library by the first of its names that is there. Where none is, what is told is of the usual one.
+fn drivers_own() -> Result<Nvml, NvmlError> {
+    let is_missing =
+        |found: &Result<Nvml, NvmlError>| matches!(found, Err(NvmlError::LibloadingError(_)));
+    let mut found = Nvml::init();
+    for name in OTHER_NAMES {
+        if is_missing(&found) {
+            let other = Nvml::builder().lib_path(name.as_ref()).init();
+            if !is_missing(&other) {
+                found = other;
+            }
+        }
+    }
+    found
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@
 use super::known::{Known, Made};
 use super::policy::{PartitionLayout, SlicePolicy};
 use super::{Divisible, Divisibles, Mode, slice_name};
+use mig::amd::{Division, Needs};
 use mig::name::{SliceName, excludes};
 use protocol::offer::{ResourceName, WHOLE_MACHINE};
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,6 +31,13 @@ pub enum Act {
         /// Its first memory slice.
         start: u8,
     },
+    /// Divide the GPU into equal parts; its host's other GPUs of the kind are divided likewise.
+    Divide {
+        /// Which.
+        gpu: ResourceName,
+        /// How.
+        division: Division,
+    },
     /// End the compute instance, then its GPU instance.
     End {
         /// The slice that it was.
@@ -44,7 +52,7 @@ impl Act {
     #[must_use]
     pub fn gpu(&self) -> &str {
         match self {
-            Self::SetMode { gpu, .. } => gpu,
+            Self::SetMode { gpu, .. } | Self::Divide { gpu, .. } => gpu,
             Self::Make { resource, .. } | Self::End { resource, .. } => {
                 protocol::offer::parent(resource)
             }
@@ -71,10 +79,40 @@ pub fn acts(
     known: &Known,
 ) -> BTreeMap<ResourceName, Act> {
     let of_gpu = |gpu: &Divisible| {
-        let act = next(wanted, gpu, known)?;
+        let act = match gpu.uniform {
+            None => next(wanted, gpu, known)?,
+            Some(now) => divide(wanted, gpu, now, divisibles)?,
+        };
         Some((gpu.gpu.clone(), act))
     };
     divisibles.values().filter_map(of_gpu).collect()
+}
+
+/// The change of a GPU that is divided into equal parts: of its compute mode while nothing of it is leased or used, and
+/// of its memory's while nothing of any such GPU is, because the driver then starts anew for all of them.
+fn divide(all: Wanted<'_>, gpu: &Divisible, now: Division, divisibles: &Divisibles) -> Option<Act> {
+    let Some(PartitionLayout::Uniform(modes)) = all.policy.layout(&gpu.gpu) else {
+        return None;
+    };
+    let division = now.with(*modes).ok()?;
+    let is_idle = |gpu: &Divisible| {
+        let is_held = all.held.iter().any(|name| {
+            name.as_str() == WHOLE_MACHINE || protocol::offer::parent(name) == gpu.gpu.as_str()
+        });
+        !is_held && !gpu.in_use && gpu.mode != Mode::Pending
+    };
+    let may = match now.needs(&division) {
+        Needs::Nothing => false,
+        Needs::IdleGpu => is_idle(gpu),
+        Needs::IdleHostAndRestart => {
+            let mut alike = divisibles.values().filter(|other| other.uniform.is_some());
+            alike.all(is_idle)
+        }
+    };
+    may.then(|| Act::Divide {
+        gpu: gpu.gpu.clone(),
+        division,
+    })
 }
 
 fn next(all: Wanted<'_>, gpu: &Divisible, known: &Known) -> Option<Act> {
@@ -125,7 +163,8 @@ fn wanted(all: Wanted<'_>, gpu: &Divisible) -> Vec<ResourceName> {
     };
     let mut wanted: Vec<ResourceName> = all.held.iter().filter(is_of_it).cloned().collect();
     let more: Vec<ResourceName> = match all.policy.layout(&gpu.gpu) {
-        None => Vec::new(),
+        // Nothing of these is made by itself.
+        None | Some(PartitionLayout::Uniform(_)) => Vec::new(),
         Some(PartitionLayout::Dynamic(_)) => all.planned.iter().filter(is_of_it).cloned().collect(),
         Some(layout @ PartitionLayout::Fixed(_)) => {
             let places = layout.places(&gpu.chip).unwrap_or_default();
@@ -185,6 +224,11 @@ pub enum Device {
 /// The device of `resource`, which a lease holds.
 #[must_use]
 pub fn device(resource: &ResourceName, divisibles: &Divisibles, known: &Known) -> Device {
+    if let Some(gpu) = divisibles.get(protocol::offer::parent(resource))
+        && gpu.uniform.is_some()
+    {
+        return part(resource, gpu);
+    }
     let Ok(slice) = SliceName::parse(resource) else {
         return match divisibles.get(resource).map(|gpu| (gpu.mode, gpu)) {
             None | Some((Mode::Whole, _)) => Device::Ready(resource.clone()),
@@ -212,6 +256,22 @@ pub fn device(resource: &ResourceName, divisibles: &Divisibles, known: &Known) -
             Mode::Pending => Device::Never("the GPU has to be reset first"),
             Mode::Whole | Mode::Divided => Device::Waits,
         },
+    }
+}
+
+/// The device of a part of a GPU that is divided into equal ones, or the GPU itself while it is not divided.
+fn part(resource: &ResourceName, gpu: &Divisible) -> Device {
+    if *resource == gpu.gpu {
+        return match gpu.mode {
+            Mode::Whole => Device::Ready(resource.clone()),
+            Mode::Divided => Device::Never("the GPU is divided"),
+            Mode::Pending => Device::Never("the driver has to be loaded anew first"),
+        };
+    }
+    let standing = gpu.instance(resource);
+    match standing.and_then(|standing| standing.device.clone()) {
+        Some(device) => Device::Ready(device),
+        None => Device::Never("the GPU is not divided so any more"),
     }
 }
 

@@ -75,7 +75,9 @@ pub fn apply(known: &mut Known, changes: &[KnownChange]) {
 /// The instances that stand on this host's GPUs and are not its own.
 #[must_use]
 pub fn foreign(known: &Known, divisibles: &Divisibles) -> Vec<ResourceName> {
-    let all = divisibles.values().flat_map(|gpu| {
+    // Parts of a GPU that is divided into equal ones are nobody's: they are all there, or none is.
+    let made = divisibles.values().filter(|gpu| gpu.uniform.is_none());
+    let all = made.flat_map(|gpu| {
         gpu.standing
             .iter()
             // One of a profile that the chip does not have keeps the whole GPU out.

@@ -3,6 +3,7 @@
 //! It knows no driver: whether a GPU can be cut so is checked when it is listed.
 
 use super::{Divisible, Mode};
+use mig::amd::{ComputeMode, Modes};
 use mig::chip::{Chip, PROFILES_MAX, Profile};
 use mig::layout::Layout;
 use mig::plan::first_fit_decreasing;
@@ -25,6 +26,8 @@ pub enum PartitionLayout {
     Fixed(List<ProfileName, SLICES_MAX>),
     /// Into what is asked for, of these plain profiles; of all of them when none is named.
     Dynamic(List<ProfileName, PROFILES_MAX>),
+    /// In these modes, as all GPUs of AMD's of the host are: changed while nothing of them is leased or used.
+    Uniform(Modes),
 }
 
 /// What an owner decided about slices.
@@ -63,7 +66,10 @@ impl SlicePolicy {
     #[must_use]
     pub fn is_whole(&self, gpu: &str, divisible: Option<&Divisible>) -> bool {
         let is_whole_now = divisible.is_none_or(|divisible| divisible.mode == Mode::Whole);
-        self.also_whole || (is_whole_now && self.layout(gpu).is_none())
+        // One whose parts are of one mode does not change it for a lease.
+        let changes = divisible.is_none_or(|divisible| divisible.uniform.is_none());
+        let stays = self.layout(gpu).is_none_or(PartitionLayout::is_whole);
+        (self.also_whole && changes) || (is_whole_now && stays)
     }
 
     /// Whether a GPU that is left whole is one that this host divides and makes whole.
@@ -93,6 +99,37 @@ impl SlicePolicy {
 }
 
 impl PartitionLayout {
+    /// Whether it leaves a GPU whole.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        match self {
+            Self::Uniform(modes) => modes.compute == ComputeMode::Spx,
+            Self::Fixed(_) | Self::Dynamic(_) => false,
+        }
+    }
+
+    /// Whether a GPU can have this layout, by the way in which it is divided.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn check(&self, gpu: &Divisible) -> Result<(), String> {
+        match (self, &gpu.uniform) {
+            (Self::Uniform(modes), Some(now)) => match now.with(*modes) {
+                Ok(_) => Ok(()),
+                Err(problem) => Err(problem.to_string()),
+            },
+            (Self::Uniform(modes), None) => Err(format!(
+                "{modes} is for GPUs of AMD's; {} is cut into slices like 3g.40gb",
+                gpu.gpu
+            )),
+            (Self::Fixed(_) | Self::Dynamic(_), Some(_)) => Err(format!(
+                "{} is divided into equal parts at once: SPX, DPX, QPX, CPX or CPX/NPS4",
+                gpu.gpu
+            )),
+            (Self::Fixed(_) | Self::Dynamic(_), None) => self.places(&gpu.chip).map(drop),
+        }
+    }
+
     /// The places of slices that a GPU with `chip` is sold as; of a fixed layout they are disjoint.
     ///
     /// # Errors
@@ -100,6 +137,7 @@ impl PartitionLayout {
     pub fn places<'a>(&self, chip: &'a Chip) -> Result<Vec<(&'a Profile, u8)>, String> {
         match self {
             Self::Fixed(names) => fixed(chip, names),
+            Self::Uniform(modes) => Ok(uniform(chip, *modes)),
             Self::Dynamic(names) => {
                 for name in names {
                     let index = find(chip, name)?;
@@ -119,6 +157,23 @@ impl PartitionLayout {
             }
         }
     }
+}
+
+/// Where the parts of a GPU in these modes are: all of one profile, known by how many there are.
+fn uniform(chip: &Chip, modes: Modes) -> Vec<(&Profile, u8)> {
+    let devices = match modes.compute {
+        ComputeMode::Spx => 1,
+        ComputeMode::Dpx => 2,
+        ComputeMode::Tpx => 3,
+        ComputeMode::Qpx => 4,
+        ComputeMode::Cpx => chip.geometry().axis,
+    };
+    let mut profiles = chip.profiles().map(|(_, profile)| profile);
+    let profile = profiles.find(|profile| profile.count_max == devices);
+    let places = profile.into_iter();
+    places
+        .flat_map(|profile| profile.starts.iter().map(move |start| (profile, *start)))
+        .collect()
 }
 
 /// Where the slices of a fixed layout stand: the largest first, each as high as it fits.

@@ -2,6 +2,7 @@
 //!
 //! Must not know what is leased: a broker is told of that beside the offers.
 
+use super::policy::PartitionLayout;
 use super::{Divisible, Divisibles, Mode, slice_name};
 use crate::core::offer::Listing;
 use mig::chip::{Chip, Profile};
@@ -49,6 +50,14 @@ pub fn sales(listing: &Listing, gpus: &[Gpu], divisibles: &Divisibles) -> Vec<Sl
         let (Some(divisible), Some(layout)) = (divided, listing.slices.layout(&gpu.uuid)) else {
             continue;
         };
+        // What is not divided so yet, or by somebody else in another way, is not sold.
+        let is_so = match layout {
+            PartitionLayout::Uniform(modes) => divisible.is_in(*modes),
+            PartitionLayout::Fixed(_) | PartitionLayout::Dynamic(_) => divisible.uniform.is_none(),
+        };
+        if !is_so {
+            continue;
+        }
         // It was checked when it was listed; another GPU may sit there since.
         for (profile, start) in layout.places(&divisible.chip).unwrap_or_default() {
             let Some(name) = slice_name(&gpu.uuid, profile, start) else {

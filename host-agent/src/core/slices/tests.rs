@@ -1,6 +1,7 @@
 //! Slices against a driver that is made up, which refuses what a real one would.
 
 mod driven;
+mod equal;
 mod goals;
 mod planned;
 
@@ -41,6 +42,7 @@ fn divisible(gpu: &str, mode: Mode) -> Divisible {
         chip: chip(),
         standing: Vec::new(),
         in_use: false,
+        uniform: None,
     }
 }
 
@@ -293,7 +295,7 @@ impl Host {
                 Some(KnownChange::Set(resource.clone(), Made::Done { device }))
             }
             (Act::End { resource, .. }, _) => Some(KnownChange::Gone(resource.clone())),
-            (Act::Make { .. } | Act::SetMode { .. }, _) => None,
+            (Act::Make { .. } | Act::SetMode { .. } | Act::Divide { .. }, _) => None,
         };
         apply(&mut self.known, change.as_slice());
     }

@@ -5,7 +5,7 @@ use super::*;
 use tempfile::TempDir;
 
 /// An MI300X, undivided, in a hive.
-fn mi300x(root: &Path, address: &str, unique: &str) {
+pub(super) fn mi300x(root: &Path, address: &str, unique: &str) {
     plant(
         &root.join("bus/pci/devices").join(address),
         &[
@@ -34,6 +34,7 @@ fn mi300x(root: &Path, address: &str, unique: &str) {
             ("hwmon/hwmon4/power1_input", "138000000\n"),
             ("hwmon/hwmon4/power1_cap", "750000000\n"),
             ("hwmon/hwmon4/temp2_input", "41000\n"),
+            ("hwmon/hwmon4/temp2_crit", "100000\n"),
             ("drm/card1/dev", "226:1\n"),
             ("drm/renderD128/dev", "226:128\n"),
         ],
@@ -101,6 +102,7 @@ fn a_hive_of_two_is_read_as_the_driver_shows_it() {
         (found[0].render_minor, found[0].numa_node),
         (Some(128), Some(1))
     );
+    assert_eq!(found[0].temperature_max_c, Some(100));
 }
 
 #[test]
@@ -181,6 +183,7 @@ fn architectures_are_named_as_compilers_name_them() {
         (0, ""),
     ] {
         let node = Node {
+            id: None,
             properties: properties(&format!("gfx_target_version {version}")),
             xgmi_links: 0,
         };

@@ -51,6 +51,7 @@ async fn divisible(supervisor: &Supervisor, gpu: &Gpu) -> Option<Divisible> {
         standing: instances.iter().filter_map(standing).collect(),
         // Of a driver that does not say who uses it, nobody is thrown off.
         in_use: facts.processes.is_none_or(|users| !users.is_empty()),
+        uniform: None,
     })
 }
 
@@ -78,6 +79,10 @@ pub(in crate::hardware) async fn cut(
                 .map_err(problem)?;
             Ok(made.compute.and_then(|compute| compute.uuid))
         }
+        Act::Divide { gpu, .. } => Err(CutProblem {
+            is_in_use: false,
+            detail: format!("{gpu} is cut into slices, not divided into equal parts"),
+        }),
         Act::End { number, .. } => {
             supervisor
                 .destroy_instance(&gpu, *number)

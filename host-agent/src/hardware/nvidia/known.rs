@@ -194,6 +194,7 @@ mod tests {
             power_limits_mw: None,
             graphics_clock_max_mhz: None,
             memory_clock_max_mhz: None,
+            temperature_max_c: None,
             ecc: None,
             display_active: None,
             persistence: None,

@@ -4,6 +4,8 @@
 use super::CutProblem;
 use crate::core::slices::acts::Act;
 use crate::core::slices::{Divisible, Divisibles, Mode, Standing};
+use crate::hardware::amd::parts::parts;
+use mig::amd::Division;
 use mig::layout::{Layout, Placement};
 use protocol::bounded::Text;
 use protocol::offer::{ResourceName, parent};
@@ -99,7 +101,7 @@ impl SimDriver {
 impl State {
     fn cut(&mut self, act: &Act) -> Result<Option<Text<64>>, CutProblem> {
         let name = match act {
-            Act::SetMode { gpu, .. } => gpu.as_str(),
+            Act::SetMode { gpu, .. } | Act::Divide { gpu, .. } => gpu.as_str(),
             Act::Make { resource, .. } | Act::End { resource, .. } => parent(resource),
         };
         let gpu = self
@@ -114,6 +116,7 @@ impl State {
                 gpu.mode = if *divided { Mode::Divided } else { Mode::Whole };
                 Ok(None)
             }
+            Act::Divide { division, .. } => divide(gpu, *division).map(|()| None),
             Act::End { number, .. } => {
                 let place = gpu.standing.iter().position(|it| it.number == *number);
                 let place = place.ok_or_else(|| failed("no such instance"))?;
@@ -127,6 +130,26 @@ impl State {
             }
         }
     }
+}
+
+/// Its parts are all there at once, and those that were are gone.
+fn divide(gpu: &mut Divisible, division: Division) -> Result<(), CutProblem> {
+    if gpu.uniform.is_none() {
+        return Err(failed("the GPU has no such modes"));
+    }
+    if gpu.in_use {
+        return Err(in_use());
+    }
+    gpu.uniform = Some(division);
+    gpu.standing = parts(&gpu.chip, division, |part| {
+        Some(Text::cut(&format!("renderD{}", 128 + part)))
+    });
+    gpu.mode = if gpu.standing.is_empty() {
+        Mode::Whole
+    } else {
+        Mode::Divided
+    };
+    Ok(())
 }
 
 fn make(gpu: &mut Divisible, id: u32, start: u8, number: u32) -> Result<Text<64>, CutProblem> {

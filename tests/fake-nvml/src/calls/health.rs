@@ -12,6 +12,7 @@ values! {
     nvmlDeviceGetTotalEnergyConsumption() -> c_ulonglong = |gpu| Ok(gpu.energy_mj);
     nvmlDeviceGetTemperature(_sensor: c::nvmlTemperatureSensors_t) -> c_uint
         = |gpu| Ok(gpu.temperature_c);
+    nvmlDeviceGetTemperatureThreshold(kind: c::nvmlTemperatureThresholds_t) -> c_uint = |gpu| threshold(gpu, kind);
     nvmlDeviceGetUtilizationRates() -> c::nvmlUtilization_t = |gpu| Ok(c::nvmlUtilization_t {
         gpu: gpu.utilisation.0,
         memory: gpu.utilisation.1,
@@ -65,6 +66,11 @@ extern "C" fn nvmlDeviceGetMemoryInfo_v2(
             )
         },
     )
+}
+
+fn threshold(gpu: &FakeGpu, kind: c::nvmlTemperatureThresholds_t) -> Result<c_uint, Code> {
+    let slowdown = c::nvmlTemperatureThresholds_enum_NVML_TEMPERATURE_THRESHOLD_SLOWDOWN;
+    supported((kind == slowdown).then_some(gpu.slowdown_c))
 }
 
 fn ecc(

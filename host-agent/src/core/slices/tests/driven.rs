@@ -82,6 +82,7 @@ fn a_gpu_in_use_is_not_divided() {
     let host = Host::new(&[], policy(&[("GPU-a", dynamic(&[]))]));
     host.driver.put(Divisible {
         in_use: true,
+        uniform: None,
         ..divisible("GPU-a", Mode::Whole)
     });
     assert_eq!(host.next(), []);
