@@ -3,6 +3,7 @@
 
 pub mod template;
 
+use crate::metrics::serve::{MetricsAddress, USUAL_PORT};
 use crate::wishes::{self, Wishes};
 use protocol::ids::BrokerId;
 use protocol::net::{Multiaddr, parse_address, peer_of_address};
@@ -10,6 +11,7 @@ use protocol::offer::BROKERS_MAX;
 use protocol::operator::SettingsError;
 use protocol::units::{Bytes, Seconds};
 use serde::Deserialize;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -32,6 +34,8 @@ pub struct Config {
     pub engine: PathBuf,
     /// Another file than `libnvidia-ml.so.1` to load.
     pub nvml: Option<PathBuf>,
+    /// Where the page for Prometheus is.
+    pub metrics: MetricsAddress,
     /// The owner's socket; in the data folder when absent.
     pub admin_socket: Option<PathBuf>,
     /// Disk that is never given to leases.
@@ -97,6 +101,7 @@ struct File {
     announce: Vec<String>,
     engine: Option<PathBuf>,
     nvml: Option<PathBuf>,
+    metrics: Option<String>,
     admin_socket: Option<PathBuf>,
     #[serde(default = "default_disk_reserve_gb")]
     disk_reserve_gb: u64,
@@ -184,6 +189,8 @@ impl Config {
         let announce = addresses("announce", &file.announce)?;
         let periods = periods(&file.periods).map_err(|(field, problem)| wrong(field, problem))?;
         let bench_every = bench_every(&file.bench).map_err(|problem| wrong("every", problem))?;
+        let metrics =
+            metrics(file.metrics.as_deref()).map_err(|problem| wrong("metrics", problem))?;
         let offer =
             Wishes::of_table(&file.offer).map_err(|(field, problem)| wrong(&field, problem))?;
         Ok(Self {
@@ -195,6 +202,7 @@ impl Config {
                 .or_else(engine_of_environment)
                 .unwrap_or_else(|| DEFAULT_ENGINE.into()),
             nvml: file.nvml,
+            metrics,
             admin_socket: file.admin_socket,
             disk_reserve: Bytes::from_gb(file.disk_reserve_gb),
             logs_kept: Seconds(file.logs_kept_days.saturating_mul(86_400)),
@@ -203,6 +211,23 @@ impl Config {
             offer,
         })
     }
+}
+
+/// The page has no login, so it is on this machine alone.
+fn metrics(text: Option<&str>) -> Result<MetricsAddress, String> {
+    let Some(text) = text else {
+        return Ok(MetricsAddress::Usual);
+    };
+    let address: SocketAddr = text.parse().map_err(|_| {
+        format!("'{text}' is not an address and a port, like 127.0.0.1:{USUAL_PORT}")
+    })?;
+    if address.ip().is_loopback() {
+        return Ok(MetricsAddress::At(address));
+    }
+    Err(format!(
+        "{text} can be reached from other machines, and the page has no login: use 127.0.0.1:{}",
+        address.port()
+    ))
 }
 
 /// Broker addresses, those of one broker together.
@@ -316,6 +341,19 @@ mod tests {
             "host.toml, line 2, field `every`: 2h is less than a day; or say \"never\""
         );
         assert!(every("soon").unwrap_err().contains("is not a time"));
+    }
+
+    #[test]
+    fn the_metrics_page_is_on_this_machine_alone() {
+        let page = |text: &str| parse(&format!("metrics = \"{text}\"\n")).map(|it| it.metrics);
+        let wanted = MetricsAddress::At("127.0.0.1:9400".parse().unwrap());
+        assert_eq!(page("127.0.0.1:9400"), Ok(wanted));
+        assert_eq!(
+            parse("").map(|config| config.metrics),
+            Ok(MetricsAddress::Usual)
+        );
+        assert!(page("0.0.0.0:9400").unwrap_err().contains("no login"));
+        assert!(page("here").unwrap_err().contains("127.0.0.1:9641"));
     }
 
     #[test]

@@ -25,4 +25,6 @@ pub mod runtime;
 pub mod admin;
 pub mod clock;
 pub mod config;
+pub mod metrics;
+pub mod version;
 pub mod wishes;

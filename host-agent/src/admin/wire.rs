@@ -1,8 +1,13 @@
 //! What the owner's commands and the agent say to each other: closed enums, one JSON object a line. Amounts
 //! and times are texts for people and programs alike; `--json` prints them as they are.
 
+mod gpus;
+
+pub use gpus::{EccRow, GpuRow, ReadingRow, RemappedRow, SliceRow};
+
 use crate::core::offer::Listing;
-use protocol::operator::Reply;
+use gpu_health::unit::Until;
+use protocol::operator::{Exit, Reply};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -27,6 +32,8 @@ pub enum AdminRequest {
     List(Box<Listing>),
     /// Offer nothing from now on.
     Unlist,
+    /// This GPU was checked and is sound: its name, or how it begins.
+    Checked(String),
 }
 
 /// What the agent answers.
@@ -52,9 +59,9 @@ impl Reply for AdminReply {
         Self::Refused(reason)
     }
 
-    fn refused(&self) -> Option<&str> {
+    fn refused(&self) -> Option<(Exit, &str)> {
         if let Self::Refused(reason) = self {
-            return Some(reason);
+            return Some((Exit::Failed, reason));
         }
         None
     }
@@ -75,6 +82,10 @@ pub struct Status {
     pub engine: Result<String, String>,
     /// Its GPUs; `none` on a CPU machine.
     pub gpus: Vec<String>,
+    /// The same one by one, with their slices.
+    pub gpu_rows: Vec<GpuRow>,
+    /// Where the page for Prometheus is.
+    pub metrics: String,
     /// Whether the machine is listed.
     pub listed: bool,
     /// Offers in all, and those that can be leased now.
@@ -83,6 +94,12 @@ pub struct Status {
     pub offers_free: u64,
     /// The offers themselves.
     pub offered: Vec<OfferRow>,
+    /// How its GPUs are, and the slices that are leased or not clean.
+    #[serde(default)]
+    pub health: Vec<HealthRow>,
+    /// Why it takes no lease until it was booted anew.
+    #[serde(default)]
+    pub drained: Option<String>,
     /// Disk that a new lease may have, in bytes.
     pub disk_free_bytes: u64,
     /// Leases by state.
@@ -93,6 +110,25 @@ pub struct Status {
     pub tunnels: u64,
     /// Refusals since the start, by reason; those that did not happen are left out.
     pub refusals: BTreeMap<String, u64>,
+}
+
+/// How a GPU or a slice is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HealthRow {
+    /// Which.
+    pub resource: String,
+    /// In one word: `fit`, `finishing`, `quarantined`, `resetting`, `cleaning`, `gone`, `unknown`.
+    pub state: String,
+    /// In words, with the reason.
+    pub words: String,
+    /// What it waits for.
+    pub waits: Option<Until>,
+    /// What its grade is lowered for.
+    pub lowered: Option<String>,
+    /// Why it is reset as soon as nobody has it, though it is leased until then.
+    pub reset_wanted: Option<String>,
+    /// How long it took to clean it after its last lease, in milliseconds; nobody was billed for it.
+    pub cleaning_ms: Option<u64>,
 }
 
 /// A broker as the host sees it.

@@ -5,6 +5,7 @@ use super::benches::Benches;
 use super::disks::Disks;
 use super::entry::{Doors, Lookup, entrance};
 use super::events::Done;
+use super::gauges::Gauges;
 use super::health::Care;
 use super::jobs::Jobs;
 use super::mood::Mood;
@@ -30,6 +31,7 @@ use protocol::lease::Goal;
 use protocol::net::{Identity, LinkHandle, Node, ReserveRelay};
 use protocol::units::{Millis, Timestamp};
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -49,6 +51,7 @@ pub(super) struct Parts<R, H> {
     pub(super) listing: Option<Listing>,
     pub(super) slices: Known,
     pub(super) health: Health,
+    pub(super) metrics_address: SocketAddr,
 }
 
 /// One broker of this host.
@@ -83,6 +86,7 @@ pub(super) struct Desk<R, H> {
     pub(super) slicing: Slicing,
     pub(super) benches: Benches,
     pub(super) care: Care,
+    pub(super) gauges: Gauges,
 
     pub(super) brokers: BTreeMap<BrokerId, Broker>,
     pub(super) talks: Talks,
@@ -97,6 +101,7 @@ pub(super) struct Desk<R, H> {
     /// Resources were freed since those goals were followed last.
     pub(super) freed: bool,
     pub(super) sequence: u64,
+    pub(super) metrics_address: SocketAddr,
     pub(super) started_at: Timestamp,
     pub(super) draining: bool,
     pub(super) refusals: BTreeMap<&'static str, u64>,
@@ -147,6 +152,8 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
             slicing: Slicing::new(parts.slices),
             benches: Benches::new(now.monotonic),
             care: Care::new(parts.health),
+            gauges: Gauges::new(now.monotonic),
+            metrics_address: parts.metrics_address,
             identity: Arc::new(identity),
             runtime,
             hardware: Arc::new(hardware),
@@ -179,6 +186,12 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
     /// Makes a decision true: on disk, then in memory, then known to whoever waits for it.
     pub(super) async fn record(&mut self, decision: &Decision) -> Result<(), AgentError> {
         self.journal.commit(&decision.changes).await?;
+        self.recorded(decision);
+        Ok(())
+    }
+
+    /// What is on disk by now is true in memory, and known to whoever waits for it.
+    pub(super) fn recorded(&mut self, decision: &Decision) {
         let mut moved = false;
         for change in &decision.changes {
             match change {
@@ -203,7 +216,6 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
             self.publish_doors();
             self.announce_soon();
         }
-        Ok(())
     }
 
     /// Lets tunnels see the leases as they are now.

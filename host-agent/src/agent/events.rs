@@ -213,12 +213,13 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
 
     /// What follows from whatever happened.
     async fn turn(&mut self) -> Result<(), AgentError> {
+        self.tally();
         self.look_at_links();
+        self.care().await?;
         self.go_on().await?;
         self.look_if_due();
         self.look_at_disks_if_due();
         self.look_at_benches();
-        self.care().await?;
         self.align_slices().await?;
         self.align_jobs();
         self.talk_if_due().await?;

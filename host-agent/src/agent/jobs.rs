@@ -136,12 +136,12 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
             };
             // Its slice is not there yet.
             if let Some(devices) = devices {
-                self.begin(lease, work, devices);
+                self.begin(lease, work, &devices);
             }
         }
     }
 
-    fn begin(&mut self, lease: LeaseId, work: Work, devices: Vec<ResourceName>) {
+    fn begin(&mut self, lease: LeaseId, work: Work, devices: &[ResourceName]) {
         let cancel = CancellationToken::new();
         let record = self.leases.record(lease).cloned();
         let exists = self.engine.containers().contains_key(&lease);
@@ -151,7 +151,7 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
             steps: self.jobs.steps.clone(),
             logs: record.is_some().then(|| self.logs_path(lease)),
             notices: NoticeFolder::of(&self.folder, lease),
-            devices,
+            gpus: self.leased_gpus(lease, devices),
             told: record.as_ref().and_then(|record| told(record, self.now())),
         };
         let doing = words::work(work);

@@ -12,10 +12,10 @@
 //! * `events`: the loop itself, one closed enum of what can happen.
 //! * `goals`: what brokers ask. `talk`, `saying`: what they are told. `words`: what the log calls it.
 //!   `announce`: the offers.
-//! * `jobs`: which work on containers is under way. `task`: the work itself. `notices`: the file that tells one that it has to go. `sight`: what the engine shows. `slicing`: how GPUs are divided. `disks`: what leases may still write.
+//! * `jobs`: which work on containers is under way. `task`: the work itself. `leased`: the GPUs that it is about. `notices`: the file that tells one that it has to go. `sight`: what the engine shows. `slicing`: how GPUs are divided. `disks`: what leases may still write.
 //!   `benches`: what the machine was measured to do, and when that is measured again.
-//!   `health`: faults of GPUs, and what is done with one between two leases.
-//! * `answers`: what the owner asks.
+//!   `health`: faults of GPUs, and what is done with one between two leases. `fitness`: the same for the owner's eyes.
+//! * `answers`: what the owner asks. `gauges`: what is shown of each GPU.
 
 mod desk;
 mod events;
@@ -29,8 +29,10 @@ mod words;
 
 mod benches;
 mod disks;
+mod fitness;
 mod health;
 mod jobs;
+mod leased;
 mod notices;
 mod sight;
 mod slicing;
@@ -38,6 +40,7 @@ mod task;
 
 mod answers;
 mod entry;
+mod gauges;
 mod signing;
 
 pub(crate) use answers::{Use, earnings as ask_earnings, lease_row, offer_row};
@@ -51,6 +54,7 @@ use crate::core::leases::Leases;
 use crate::hardware::Hardware;
 use crate::journal::writer::JournalWriter;
 use crate::journal::{Journal, JournalError};
+use crate::metrics::serve::{MetricsPage, PageError};
 use crate::program::PROGRAM;
 use crate::runtime::Runtime;
 use desk::{Desk, Parts};
@@ -61,6 +65,7 @@ use protocol::ids::HostId;
 use protocol::net::{Identity, Multiaddr, Node, NodeConfig, NodeError};
 use protocol::operator::{AdminSocket, AdminSocketError, Folder};
 use std::fs::DirBuilder;
+use std::net::SocketAddr;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use tokio::sync::{mpsc, watch};
@@ -85,6 +90,9 @@ pub enum StartError {
     /// The owner's socket cannot be made.
     #[error(transparent)]
     Socket(#[from] AdminSocketError),
+    /// The metrics page cannot be where it is set to be.
+    #[error(transparent)]
+    Page(#[from] PageError),
     /// A folder or a thread cannot be made.
     #[error("could not {doing}")]
     System {
@@ -137,6 +145,8 @@ pub struct Agent {
     alive: watch::Receiver<u64>,
     task: JoinHandle<Result<(), AgentError>>,
     _socket_task: tokio_util::task::AbortOnDropHandle<()>,
+    metrics_address: SocketAddr,
+    _page_task: tokio_util::task::AbortOnDropHandle<()>,
 }
 
 impl Agent {
@@ -173,6 +183,9 @@ impl Agent {
             .clone()
             .unwrap_or_else(|| Folder::new(&PROGRAM, &folder).admin_socket());
         let (asked, questions) = mpsc::channel(QUESTIONS_MAX);
+        let page = MetricsPage::bind(config.metrics).await?;
+        let metrics_address = page.address();
+        let page_task = tokio::spawn(page.serve(asked.clone()));
         let socket_task =
             tokio::spawn(AdminSocket::bind(&PROGRAM, &socket)?.serve(OwnersDesk(asked)));
 
@@ -181,6 +194,7 @@ impl Agent {
         let leases = Leases::recovered(host, recovered.epochs, recovered.records);
         let stop = CancellationToken::new();
         let desk = Desk::new(Parts {
+            metrics_address,
             folder,
             config,
             identity,
@@ -212,6 +226,8 @@ impl Agent {
             alive,
             task,
             _socket_task: tokio_util::task::AbortOnDropHandle::new(socket_task),
+            metrics_address,
+            _page_task: tokio_util::task::AbortOnDropHandle::new(page_task),
         })
     }
 
@@ -230,6 +246,12 @@ impl Agent {
     #[must_use]
     pub fn socket(&self) -> &Path {
         &self.socket
+    }
+
+    /// Where its page for Prometheus is, on this machine alone.
+    #[must_use]
+    pub const fn metrics_address(&self) -> SocketAddr {
+        self.metrics_address
     }
 
     /// Changes as long as the loop turns.

@@ -8,13 +8,14 @@ use crate::core::meter::Moment;
 use crate::core::reconcile::Outcome;
 use crate::core::traffic::Crossed;
 use crate::core::work::Work;
+use crate::runtime::gpus::LeasedGpu;
+use crate::runtime::needs;
 use crate::runtime::{
     Container, ContainerSpec, PullProgress, PulledImage, RunState, Runtime, RuntimeError, StartedAt,
 };
 use protocol::bounded::List;
 use protocol::ids::LeaseId;
 use protocol::lease::{Detail, Problem, ProblemKind, Progress, Stage};
-use protocol::offer::ResourceName;
 use protocol::units::{Seconds, Timestamp};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -33,7 +34,7 @@ pub(super) struct Task<R> {
     pub(super) logs: Option<PathBuf>,
     pub(super) notices: NoticeFolder,
     /// The GPUs and slices that its container gets.
-    pub(super) devices: Vec<ResourceName>,
+    pub(super) gpus: Vec<LeasedGpu>,
     /// What its notice says, if it has one.
     pub(super) told: Option<Told>,
 }
@@ -100,14 +101,16 @@ impl<R: Runtime> Task<R> {
             .prepare()
             .await
             .map_err(|error| no_folder(&error))?;
-        if exists {
+        // One with GPUs may have been made for others than it gets now.
+        if exists && self.gpus.is_empty() {
             return Ok(());
         }
         self.step(Stage::Pulling, PullProgress::default()).await;
         let image = self.pull(record).await?;
+        needs::check(&image.config, &self.gpus)?;
         self.step(Stage::Creating, PullProgress::default()).await;
         let notices = self.notices.path().to_owned();
-        let spec = spec(record, &self.devices, notices);
+        let spec = spec(record, &self.gpus, notices);
         self.runtime.create(&spec, &image).await.map(drop)
     }
 
@@ -251,7 +254,7 @@ fn no_folder(error: &std::io::Error) -> Problem {
 }
 
 /// What a lease's container is made from.
-fn spec(record: &LeaseRecord, devices: &[ResourceName], notices: PathBuf) -> ContainerSpec {
+fn spec(record: &LeaseRecord, gpus: &[LeasedGpu], notices: PathBuf) -> ContainerSpec {
     let held = match &record.state {
         State::Preparing { held, .. } | State::Running { held, .. } => held.to_vec(),
         State::Stopped { .. } | State::Failed { .. } | State::Gone { .. } => Vec::new(),
@@ -262,7 +265,7 @@ fn spec(record: &LeaseRecord, devices: &[ResourceName], notices: PathBuf) -> Con
         epoch: held.iter().map(|held| held.epoch).max().unwrap_or(0),
         run: record.state.run(),
         job: record.order.job.clone(),
-        gpus: List::first(devices.iter().cloned()),
+        gpus: List::first(gpus.iter().cloned()),
         cpu_millicores: record.share.cpu_millicores,
         ram: record.share.ram,
         shared_memory: record.share.shared_memory,

@@ -3,6 +3,7 @@
 
 mod brokers;
 mod engine;
+mod gpus;
 mod machine;
 mod versions;
 
@@ -38,6 +39,7 @@ async fn all(place: &Place) -> Vec<Check> {
     if let Ok(used) = used {
         checks.extend(engine::checks(&used, host).await);
         checks.extend(machine::checks(place, &used, host).await);
+        checks.extend(super::health::checks(place));
         checks.extend(brokers::checks(place, &used).await);
     }
     checks.push(listing(place));

@@ -16,6 +16,8 @@ impl Place {
                 .help("stop that program, or change `listen` in host.toml"),
             StartError::Socket(error) => Failure::new(Exit::Failed, chain(error))
                 .help("set `admin_socket` in host.toml to a short path in a folder that this user may write"),
+            StartError::Page(error) => Failure::new(Exit::Failed, chain(error))
+                .help("stop that program, or change `metrics` in host.toml"),
             StartError::System { .. } => Failure::new(Exit::Failed, chain(error)),
         }
     }

@@ -1,5 +1,7 @@
 //! `feira-host status`: what the running agent is doing.
 
+mod gpus;
+
 use super::{Place, offers};
 use crate::admin::wire::{AdminReply, AdminRequest, OfferRow, Status};
 use protocol::operator::{Exit, Failure, usd};
@@ -63,12 +65,13 @@ fn print(place: &Place, status: &Status) {
         Ok(engine) => line("engine", engine),
         Err(reason) => line("engine", &format!("does not answer: {reason}")),
     }
-    let gpus = if status.gpus.is_empty() {
-        "none".to_owned()
-    } else {
-        status.gpus.join(", ")
-    };
-    line("gpus", &gpus);
+    let mut gpus = gpus::lines(&status.gpu_rows).into_iter();
+    line("gpus", &gpus.next().unwrap_or_else(|| "none".to_owned()));
+    gpus.for_each(|gpu| line("", &gpu));
+    for said in super::health::lines(place, status) {
+        line("", &said);
+    }
+    line("metrics", &status.metrics);
     line(
         "disk",
         &format!("{} for a new lease", Bytes(status.disk_free_bytes)),

@@ -33,6 +33,10 @@ pub fn text(brokers: &[String]) -> String {
 # Another file than libnvidia-ml.so.1 to ask about GPUs.
 # nvml = "/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1"
 
+# Metrics for Prometheus at /metrics, GPUs under the names of NVIDIA's exporter, which is usually at port 9400.
+# Loopback only: the page has no login. Another free port is taken when this one is not.
+# metrics = "127.0.0.1:9641"
+
 # Where `feira-host status` and the others reach the agent; in the data folder when not set.
 # admin_socket = "/run/feira-host/admin.sock"
 

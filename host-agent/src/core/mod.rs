@@ -13,6 +13,7 @@
 //! * [`report`]: what is said to the broker about each lease.
 //! * [`notice`]: when a container that has to go was told, and when it is stopped.
 //! * [`health`]: what a fault of a GPU stops, and what is not leased for one.
+//! * [`tally`]: how much of the time each GPU was leased.
 //! * [`meter`], [`traffic`]: how long a container ran, and what crossed its network interfaces.
 //! * [`offer`]: what is sold, at what price. [`slices`]: which GPUs are sold in slices, and what is done for it.
 
@@ -32,6 +33,7 @@ pub mod work;
 pub mod bench;
 pub mod meter;
 pub mod offer;
+pub mod tally;
 pub mod traffic;
 
 pub mod slices;

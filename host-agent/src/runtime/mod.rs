@@ -10,6 +10,7 @@
 //! ```
 //!
 //! * [`sandbox`]: pure; from lease, job and image to the one container body that is ever sent.
+//! * [`gpus`]: GPUs on their way into a container. [`needs`]: what an image needs of them.
 //! * [`docker`]: the real engine. [`sim`]: the same trait without one, for tests.
 //! * [`exec`], [`logs`]: what a tunnel needs of a running container.
 
@@ -19,11 +20,14 @@ pub mod logs;
 mod events;
 
 pub mod docker;
+pub mod gpus;
+pub mod needs;
 pub mod sandbox;
 pub mod sim;
 
 mod process;
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::path::{Path, PathBuf};
 
@@ -32,7 +36,6 @@ use protocol::ids::{BrokerId, LeaseId};
 use protocol::job::{Job, PinnedImage};
 use protocol::lease::Problem;
 use protocol::machine::{ContainerNetwork, GPUS_MAX};
-use protocol::offer::ResourceName;
 use protocol::tunnel::WindowSize;
 use protocol::units::{Bytes, Seconds, Timestamp};
 use tokio::sync::mpsc;
@@ -40,6 +43,7 @@ use tokio::sync::mpsc;
 pub use events::{ContainerEvent, EventWatch};
 
 use exec::{ExecError, ExecHandle, ExecSession, ExecSpec, ExecState, Signal};
+use gpus::LeasedGpu;
 use logs::{LogQuery, LogRecords};
 
 /// A container engine. Cheap to share behind an `Arc`; every method may be called at any time.
@@ -68,15 +72,16 @@ pub trait Runtime: Send + Sync + 'static {
         progress: mpsc::Sender<PullProgress>,
     ) -> impl Future<Output = Result<PulledImage, Problem>> + Send;
 
-    /// Makes the lease's container, or finds the one made before.
+    /// Makes the lease's container, or finds the one made before. One that was made for other GPUs than it gets now
+    /// (a slice that was cut again has another UUID) is made again from what it wrote.
     fn create(
         &self,
         spec: &ContainerSpec,
         image: &PulledImage,
     ) -> impl Future<Output = Result<ContainerId, Problem>> + Send;
 
-    /// Starts it and waits until its own program (not only its init) runs; the answer is when, by the
-    /// engine's clock. One that runs already is answered the same way.
+    /// Starts it and waits until its own program (not only its init) runs and its GPUs are seen inside; the answer is
+    /// when, by the engine's clock. One that runs already is answered the same way.
     fn start(&self, lease: LeaseId) -> impl Future<Output = Result<StartedAt, Problem>> + Send;
 
     /// SIGTERM to its program, and nothing else. Done when it was sent, or when nothing runs.
@@ -198,7 +203,7 @@ pub enum RuntimeError {
 }
 
 /// What an engine says of itself.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EngineFacts {
     /// Version, like `20.10.24`.
     pub version: String,
@@ -208,6 +213,10 @@ pub struct EngineFacts {
     pub runtime: String,
     /// Names of the runtimes that it knows.
     pub runtimes: Vec<String>,
+    /// The one that it takes unless it is told otherwise.
+    pub default_runtime: String,
+    /// Folders of its lists of devices (CDI); none where that is off, or the engine too old for it.
+    pub cdi_spec_dirs: Vec<String>,
     /// Where it keeps images and containers.
     pub data_root: String,
     /// Storage driver, like `overlay2`.
@@ -274,6 +283,8 @@ pub struct ImageConfig {
     pub working_directory: String,
     /// Paths that the image declares as volumes.
     pub volumes: Vec<String>,
+    /// What is written on it.
+    pub labels: BTreeMap<String, String>,
 }
 
 /// All that a container is made from, beside its image. Nothing here can weaken the sandbox.
@@ -289,8 +300,8 @@ pub struct ContainerSpec {
     pub run: u32,
     /// What to run.
     pub job: Job,
-    /// UUIDs of the leased GPUs; empty on a CPU machine.
-    pub gpus: List<ResourceName, GPUS_MAX>,
+    /// The leased GPUs and slices; empty on a CPU machine.
+    pub gpus: List<LeasedGpu, GPUS_MAX>,
     /// CPU time in thousandths of a core.
     pub cpu_millicores: u32,
     /// RAM; there is no swap beside it.

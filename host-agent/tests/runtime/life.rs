@@ -7,7 +7,6 @@ use bollard::query_parameters::InspectContainerOptions;
 use host_agent::runtime::docker::DockerRuntime;
 use host_agent::runtime::sandbox::container_name;
 use host_agent::runtime::{ContainerEvent, EventWatch, Exit, RunState, Runtime, RuntimeError};
-use protocol::bounded::{List, Text};
 use protocol::ids::{HostId, LeaseId};
 use protocol::lease::{Problem, ProblemKind, Stage};
 use protocol::machine::ContainerNetwork;
@@ -211,38 +210,6 @@ async fn a_program_that_ends_at_once_did_start() {
         .started("feira-demo", &["sh", "-c", "echo '[FATAL' >&2; exit 127"])
         .await;
     assert_eq!(exit(&bench, spec.lease).await.code, 127);
-}
-
-#[tokio::test]
-async fn a_gpu_without_a_driver_is_a_typed_problem() {
-    let Some(bench) = bench().await else { return };
-    if bench
-        .runtime
-        .facts()
-        .await
-        .unwrap()
-        .runtimes
-        .iter()
-        .any(|name| name == "nvidia")
-    {
-        return;
-    }
-    let (image, pulled) = bench.image("feira-demo").await;
-    let mut spec = spec(image, &[]);
-    spec.gpus = List::first([Text::new("GPU-00000000-0000-0000-0000-000000000000").unwrap()]);
-    bench.runtime.create(&spec, &pulled).await.unwrap();
-    let problem = bench.runtime.start(spec.lease).await.unwrap_err();
-    assert_eq!(
-        problem.kind,
-        ProblemKind::GpuUnavailable,
-        "{}",
-        problem.detail
-    );
-    assert_eq!(
-        state(&bench, spec.lease).await,
-        RunState::Created,
-        "it never ran"
-    );
 }
 
 async fn event(watch: &mut EventWatch) -> ContainerEvent {

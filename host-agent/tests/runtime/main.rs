@@ -8,6 +8,7 @@
 
 mod access;
 mod engine;
+mod gpus;
 mod leaving;
 mod life;
 mod pull;

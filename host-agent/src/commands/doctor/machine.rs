@@ -1,5 +1,6 @@
 //! The machine: processors, memory, disk, GPUs.
 
+use super::gpus::Scene;
 use super::{Check, Place};
 use crate::config::Config;
 use crate::hardware::nvidia::{Nvidia, Troubled};
@@ -17,14 +18,26 @@ const DISK_FREE_MIN: Bytes = Bytes::from_gb(20);
 
 /// Everything about the machine.
 pub(super) async fn checks(place: &Place, config: &Config, host: HostId) -> Vec<Check> {
-    let (here, _) = ThisMachine::start(config.nvml.clone());
+    let (here, news) = ThisMachine::start(config.nvml.clone());
     let facts = super::engine::facts(config, host).await.ok();
-    let has_runtime = facts
+    let default_root = || "/var/lib/docker".to_owned();
+    let root = facts
         .as_ref()
-        .is_some_and(|facts| facts.runtimes.iter().any(|name| name == "nvidia"));
-    let root = facts.map_or_else(|| "/var/lib/docker".to_owned(), |facts| facts.data_root);
+        .map_or_else(default_root, |facts| facts.data_root.clone());
     let mut checks = match here.measure().await {
-        Ok(measured) => vec![processor(&measured), gpus(&measured.nvidia, has_runtime)],
+        Ok(measured) => {
+            let mut checks = vec![processor(&measured), gpus(&measured.nvidia)];
+            let scene = Scene {
+                place,
+                config,
+                host,
+                machine: &here,
+                measured: &measured,
+                engine: facts.as_ref(),
+            };
+            checks.extend(super::gpus::checks(scene, news).await);
+            checks
+        }
         Err(error) => vec![Check::fail("machine", chain(&error), "is /proc mounted?")],
     };
     checks.push(disk(place, &here, config, &root));
@@ -67,7 +80,7 @@ fn disk(place: &Place, here: &ThisMachine, config: &Config, root: &str) -> Check
     }
 }
 
-fn gpus(nvidia: &Nvidia, has_runtime: bool) -> Check {
+fn gpus(nvidia: &Nvidia) -> Check {
     let cpu_only = "nothing to do for a CPU machine; for GPUs";
     match nvidia {
         Nvidia::LibraryMissing { .. } => Check::ok(
@@ -95,11 +108,11 @@ fn gpus(nvidia: &Nvidia, has_runtime: bool) -> Check {
             gpus,
             troubled,
             unreadable,
-        } => ready(driver, gpus, &trouble(troubled, *unreadable), has_runtime),
+        } => ready(driver, gpus, &trouble(troubled, *unreadable)),
     }
 }
 
-fn ready(driver: &str, gpus: &[Gpu], trouble: &[String], has_runtime: bool) -> Check {
+fn ready(driver: &str, gpus: &[Gpu], trouble: &[String]) -> Check {
     let list: Vec<String> = gpus.iter().map(one).collect();
     let found = format!("driver {driver}: {}", list.join("; "));
     if !trouble.is_empty() {
@@ -110,15 +123,6 @@ fn ready(driver: &str, gpus: &[Gpu], trouble: &[String], has_runtime: bool) -> C
         return Check::ok(
             "gpus",
             format!("driver {driver} has none; this is a CPU machine (gpu_name=none)"),
-        );
-    }
-    if !has_runtime {
-        let fix = "install the NVIDIA Container Toolkit, then: nvidia-ctk runtime configure --runtime=docker \
-                   && systemctl restart docker";
-        return Check::fail(
-            "gpus",
-            format!("{found}; the engine has no NVIDIA runtime"),
-            fix,
         );
     }
     Check::ok("gpus", found)

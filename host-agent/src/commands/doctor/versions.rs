@@ -1,24 +1,7 @@
 //! Versions below which an engine or an OCI runtime has holes that a tenant can use. It looks at nothing; it
 //! compares.
 
-/// A version as numbers; what does not parse is left out.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Version(Vec<u32>);
-
-impl Version {
-    /// The first dotted run of numbers in `text`: `runc 1.1.5+ds1` is 1.1.5.
-    pub(super) fn find(text: &str) -> Option<Self> {
-        let start = text.find(|letter: char| letter.is_ascii_digit())?;
-        let rest = text.get(start..)?;
-        let end = rest.find(|letter: char| !letter.is_ascii_digit() && letter != '.');
-        let run = rest.get(..end.unwrap_or(rest.len()))?;
-        let numbers: Vec<u32> = run
-            .split('.')
-            .filter_map(|part| part.parse().ok())
-            .collect();
-        (!numbers.is_empty()).then_some(Self(numbers))
-    }
-}
+use crate::version::Version;
 
 /// What is wrong with this OCI runtime, if its upstream version says so. A distribution may have the fix under
 /// an older number.
@@ -27,10 +10,10 @@ pub(super) fn runtime_hole(runtime: &str) -> Option<&'static str> {
     if !runtime.starts_with("runc") {
         return None;
     }
-    if version < Version(vec![1, 1, 12]) {
+    if version < Version::of(&[1, 1, 12]) {
         return Some("CVE-2024-21626 lets a container reach the host's files (fixed in 1.1.12)");
     }
-    let fixed = match version.0.as_slice() {
+    let fixed = match version.numbers() {
         [1, 2, patch, ..] => *patch >= 8,
         [1, 3, patch, ..] => *patch >= 3,
         [1, minor, ..] => *minor >= 4,
@@ -40,13 +23,39 @@ pub(super) fn runtime_hole(runtime: &str) -> Option<&'static str> {
     (!fixed).then_some("CVE-2025-31133 and its two companions lead out of a container (fixed in 1.2.8, 1.3.3, 1.4)")
 }
 
+/// First versions of NVIDIA's driver, by branch, without the holes of its security bulletin 5861, through which a program
+/// that computes reaches further than its own GPU memory.
+const DRIVERS: [[u64; 3]; 3] = [[580, 178, 4], [595, 91, 7], [610, 57, 4]];
+
+/// What is wrong with this driver, and the version of its branch, or of the oldest that is mended, without it.
+pub(super) fn driver_hole(driver: &str) -> Option<String> {
+    let version = Version::find(driver)?;
+    let branch = version.numbers().first().copied()?;
+    let [oldest, .., newest] = DRIVERS;
+    let own = DRIVERS.iter().find(|floor| floor.first() == Some(&branch));
+    match own {
+        Some(floor) if version >= Version::of(floor) => None,
+        Some(floor) => Some(format!("needed {}", driver_words(*floor))),
+        None if Version::of(&[branch]) > Version::of(&newest) => None,
+        None => Some(format!(
+            "this branch is not mended; needed {}",
+            driver_words(oldest)
+        )),
+    }
+}
+
+/// `580.178.04`, as NVIDIA writes it.
+fn driver_words([branch, minor, patch]: [u64; 3]) -> String {
+    format!("{branch}.{minor}.{patch:02} (bulletin 5861)")
+}
+
 /// What is missing in this engine.
 pub(super) fn engine_lack(engine: &str) -> Option<&'static str> {
     let version = Version::find(engine)?;
-    if version < Version(vec![20, 10]) {
+    if version < Version::of(&[20, 10]) {
         return Some("Docker 20.10 is the oldest that has all that the sandbox sets");
     }
-    if version < Version(vec![25, 0]) {
+    if version < Version::of(&[25]) {
         return Some(
             "Docker below 25 is not maintained upstream; your distribution may still mend it",
         );
@@ -57,20 +66,6 @@ pub(super) fn engine_lack(engine: &str) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn versions_are_found_in_what_engines_say() {
-        assert_eq!(
-            Version::find("runc 1.1.5+ds1"),
-            Some(Version(vec![1, 1, 5]))
-        );
-        assert_eq!(
-            Version::find("20.10.24+dfsg1"),
-            Some(Version(vec![20, 10, 24]))
-        );
-        assert_eq!(Version::find("crun"), None);
-        assert!(Version(vec![1, 1, 12]) > Version(vec![1, 1, 5]));
-    }
 
     #[test]
     fn floors_are_those_of_the_published_fixes() {
@@ -84,5 +79,20 @@ mod tests {
         assert_eq!(runtime_hole("crun 1.8"), None);
         assert!(engine_lack("20.10.24").is_some());
         assert_eq!(engine_lack("28.2.2"), None);
+    }
+
+    #[test]
+    fn drivers_have_a_floor_for_each_branch() {
+        let hole = |driver: &str| driver_hole(driver).unwrap_or_default();
+        assert_eq!(hole("580.178.03"), "needed 580.178.04 (bulletin 5861)");
+        assert_eq!(hole("580.178.04"), "");
+        assert!(hole("595.91.06").starts_with("needed 595.91.07"));
+        assert_eq!(hole("610.57.04"), "");
+        let older = "this branch is not mended; needed 580.178.04 (bulletin 5861)";
+        assert_eq!(
+            (hole("570.124.06").as_str(), hole("600.1").as_str()),
+            (older, older)
+        );
+        assert_eq!(hole("615.10"), "");
     }
 }

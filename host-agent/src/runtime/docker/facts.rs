@@ -64,6 +64,8 @@ fn read(
         api,
         runtime: runtime_version(&version),
         runtimes,
+        default_runtime: info.default_runtime.unwrap_or_default(),
+        cdi_spec_dirs: info.cdi_spec_dirs.unwrap_or_default(),
         data_root,
         storage_driver,
         cgroup_version: match info.cgroup_version {

@@ -1,12 +1,12 @@
 //! Containers from creation to removal. Each step finds its container by name, can be repeated, and leaves
 //! nothing half done that the same step would not finish.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
 use bollard::models::{
-    ContainerInspectResponse, ContainerState, ContainerStateStatusEnum, MountPoint,
-    NetworkCreateRequest,
+    ContainerInspectResponse, ContainerState, ContainerStateStatusEnum, ContainerSummary,
+    MountPoint, NetworkCreateRequest,
 };
 use bollard::query_parameters::{
     CreateContainerOptionsBuilder, InspectContainerOptions, KillContainerOptionsBuilder,
@@ -19,6 +19,7 @@ use protocol::lease::{Problem, ProblemKind, Stage};
 use protocol::machine::ContainerNetwork;
 use protocol::units::{Seconds, Timestamp};
 
+use super::super::gpus::way::is_drivers;
 use super::super::logs::read_time;
 use super::super::sandbox::{
     LABEL_BROKER, LABEL_EPOCH, LABEL_HOST, LABEL_LEASE, LABEL_RUN, NOTICES_PATH, container_body,
@@ -28,7 +29,7 @@ use super::super::{
     Container, ContainerId, ContainerSpec, Exit, PulledImage, RunState, RuntimeError, StartedAt,
     Traffic,
 };
-use super::{DockerRuntime, failures, program, traffic};
+use super::{DockerRuntime, failures, gpus, kept, program, traffic};
 
 /// Inspections at once when all containers are wanted.
 const INSPECTIONS_MAX: usize = 8;
@@ -48,7 +49,18 @@ pub(super) async fn list(runtime: &DockerRuntime) -> Result<Vec<Container>, Runt
         .list_containers(Some(options))
         .await
         .map_err(failed)?;
-    let ids = found.into_iter().filter_map(|summary| summary.id);
+    let names = |summary: &ContainerSummary| {
+        let names = summary.names.clone().unwrap_or_default();
+        names.into_iter().next().unwrap_or_default()
+    };
+    let all: BTreeSet<String> = found.iter().map(names).collect();
+    // One that stepped aside counts as long as its successor is not there.
+    let is_current = |summary: &ContainerSummary| {
+        let name = names(summary);
+        kept::stands_for(&name).is_none_or(|of| !all.contains(of))
+    };
+    let found = found.into_iter().filter(is_current);
+    let ids = found.filter_map(|summary| summary.id);
     // A list does not say when one started or how it ended. One that vanished meanwhile is left out.
     let containers: Vec<Option<Container>> = futures::stream::iter(ids)
         .map(|id| async move { inspect_named(runtime, &id).await })
@@ -159,7 +171,15 @@ pub(super) async fn create(
     spec: &ContainerSpec,
     image: &PulledImage,
 ) -> Result<ContainerId, Problem> {
-    let body = container_body(spec, image, &runtime.facts, runtime.host)?;
+    let injection = gpus::ways(runtime, spec).await?;
+    let is_with_gpus = injection.given.is_some();
+    let base = if is_with_gpus {
+        kept::make_way(runtime, spec, &injection).await?;
+        &kept::base(runtime, spec.lease, image).await?
+    } else {
+        image
+    };
+    let body = container_body(spec, base, &runtime.facts, runtime.host, &injection)?;
     if spec.network == ContainerNetwork::Bridge {
         create_network(runtime, spec.lease).await?;
     }
@@ -169,6 +189,10 @@ pub(super) async fn create(
         Ok(created) => {
             if !image.config.volumes.is_empty() {
                 refuse_volumes(runtime, spec.lease).await?;
+            }
+            if is_with_gpus {
+                let tidied = kept::tidy(runtime, spec.lease).await;
+                tidied.map_err(|error| failed(&error))?;
             }
             Ok(ContainerId(created.id))
         }
@@ -203,7 +227,10 @@ async fn refuse_volumes(runtime: &DockerRuntime, lease: LeaseId) -> Result<(), P
         .await
         .map_err(|error| failed(&error))?;
     let mounts = found.and_then(|found| found.mounts).unwrap_or_default();
-    let is_of_the_image = |mount: &&MountPoint| mount.destination.as_deref() != Some(NOTICES_PATH);
+    let is_of_the_image = |mount: &&MountPoint| {
+        let path = mount.destination.as_deref().unwrap_or_default();
+        path != NOTICES_PATH && !is_drivers(path)
+    };
     let Some(mount) = mounts.iter().find(is_of_the_image) else {
         return Ok(());
     };
@@ -306,6 +333,7 @@ pub(super) async fn remove(runtime: &DockerRuntime, lease: LeaseId) -> Result<()
         Err(error) if failures::status(&error) == Some(409) => wait_removed(runtime, &name).await?,
         Err(error) => return Err(runtime.failed("remove the container")(error)),
     }
+    kept::remove(runtime, lease).await?;
     match runtime.docker.remove_network(&name).await {
         Ok(()) => Ok(()),
         Err(error) if failures::status(&error) == Some(404) => Ok(()),

@@ -4,7 +4,7 @@
 //! three calls: image, create, start. Lists are for starts of the agent and gaps of the event stream.
 //!
 //! ```text
-//!   facts · pull · lifecycle (create, start, stop, remove) · watch (events, disk) · exec · output (logs)
+//!   facts · pull · lifecycle (create, start, stop, remove) · gpus, kept · watch (events, disk) · exec · output (logs)
 //!      └───────────── all speak through `failures`, which turns the engine's words into typed problems
 //! ```
 
@@ -12,6 +12,8 @@ mod disk;
 mod exec;
 mod facts;
 mod failures;
+mod gpus;
+mod kept;
 mod late;
 mod lifecycle;
 mod output;
@@ -48,6 +50,8 @@ pub const DEFAULT_SOCKET: &str = "/var/run/docker.sock";
 const API_OLDEST: (u32, u32) = (1, 41);
 /// How long the engine may take to begin an answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(120);
+/// How long it may take to copy what a container wrote.
+const COPY_TIMEOUT: Duration = Duration::from_secs(3600);
 /// How often the disks of running containers are measured, at most.
 const DISK_EVERY: Duration = Duration::from_secs(5);
 
@@ -60,6 +64,8 @@ pub struct DockerRuntime {
     /// As of the connection; what changes with the engine's settings needs a restart of the agent.
     facts: EngineFacts,
     disk_every: Duration,
+    /// Where the machine's devices and libraries are: `/`.
+    root: PathBuf,
 }
 
 impl DockerRuntime {
@@ -93,6 +99,7 @@ impl DockerRuntime {
             host,
             facts,
             disk_every: DISK_EVERY,
+            root: PathBuf::from("/"),
         })
     }
 
@@ -100,6 +107,13 @@ impl DockerRuntime {
     #[must_use]
     pub const fn measuring_disks_every(mut self, every: Duration) -> Self {
         self.disk_every = every;
+        self
+    }
+
+    /// The same, looking for GPUs' device nodes, driver and libraries under another folder than `/`.
+    #[must_use]
+    pub fn with_gpus_under(mut self, root: &Path) -> Self {
+        root.clone_into(&mut self.root);
         self
     }
 

@@ -19,7 +19,7 @@ use protocol::lease::{Problem, ProblemKind, Stage};
 use super::super::StartedAt;
 use super::super::logs::read_time;
 use super::super::sandbox::{container_name, problem};
-use super::{DockerRuntime, failures, lifecycle};
+use super::{DockerRuntime, failures, gpus, lifecycle};
 
 const LOOK_EVERY: Duration = Duration::from_millis(1);
 /// Two seconds; then what the engine says is believed.
@@ -41,13 +41,14 @@ enum Program {
     Unseen,
 }
 
-/// Waits until the program runs or has failed to.
+/// Looks whether its GPUs are inside, and waits until the program runs or has failed to.
 pub(super) async fn wait_started(
     runtime: &DockerRuntime,
     lease: LeaseId,
 ) -> Result<StartedAt, Problem> {
     let found = look(runtime, lease).await?;
     let started = started_at(&found)?;
+    gpus::check_inside(runtime, &found).await?;
     let state = found.state.unwrap_or_default();
     let ended = match state.pid {
         Some(init) if state.running == Some(true) => wait_program(init).await == Program::Ended,

@@ -154,6 +154,7 @@ fn check(image: &PinnedImage, found: ImageInspect) -> Result<PulledImage, Proble
             command: config.cmd.unwrap_or_default(),
             working_directory: config.working_dir.unwrap_or_default(),
             volumes: config.volumes.unwrap_or_default(),
+            labels: config.labels.unwrap_or_default().into_iter().collect(),
         },
     })
 }

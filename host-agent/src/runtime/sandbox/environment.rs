@@ -7,7 +7,10 @@ use protocol::job::{REQUIREMENT_PREFIX, Variable, is_hosts_variable, is_variable
 use protocol::lease::{Problem, ProblemKind, Stage};
 
 use super::super::ContainerSpec;
-use super::{owned, problem};
+use super::super::gpus::LIBRARY_FOLDER;
+use super::super::gpus::given::Way;
+use super::super::gpus::way::Injection;
+use super::problem;
 
 /// Names that the host sets itself, always. An image's value loses.
 const GPU_CHOICE: &str = "NVIDIA_VISIBLE_DEVICES";
@@ -28,13 +31,17 @@ const CUDA_VERSION: &str = "CUDA_VERSION";
 const UNTRUSTED_ROOTS: [&str; 4] = ["/proc", "/dev", "/sys", "/tmp"];
 
 /// `NAME=value` for everything that the request sets; the engine adds what else the image has.
-pub(super) fn variables(spec: &ContainerSpec, image: &[String]) -> Result<Vec<String>, Problem> {
+pub(super) fn variables(
+    spec: &ContainerSpec,
+    image: &[String],
+    injection: &Injection,
+) -> Result<Vec<String>, Problem> {
     refuse_variables(&spec.job.environment)
         .map_err(|detail| problem(Stage::Creating, ProblemKind::ImageUnusable, &detail))?;
-    let choice = if spec.gpus.is_empty() {
-        "void".to_owned()
-    } else {
-        owned(&spec.gpus).join(",")
+    // The engine itself says it again to NVIDIA's runtime; on every other way nothing is to look at it.
+    let choice = match injection.way() {
+        Some(Way::Request) => injection.names.join(","),
+        Some(Way::Cdi | Way::Nodes) | None => "void".to_owned(),
     };
     let mut variables = vec![format!("{GPU_CHOICE}={choice}")];
     variables.extend(
@@ -42,10 +49,16 @@ pub(super) fn variables(spec: &ContainerSpec, image: &[String]) -> Result<Vec<St
             .iter()
             .map(|(name, value)| format!("{name}={value}")),
     );
+    // No hook tells the loader of the driver's libraries.
+    let own_path = (!injection.files.is_empty()).then(|| LIBRARY_FOLDER.to_owned());
+    variables.extend(own_path.iter().map(|path| format!("{LIBRARY_PATH}={path}")));
     for variable in image {
         let (name, value) = variable.split_once('=').unwrap_or((variable, ""));
         if name == LIBRARY_PATH {
-            variables.push(format!("{LIBRARY_PATH}={}", trusted_library_path(value)));
+            let paths = own_path.clone().into_iter();
+            let paths = paths.chain([trusted_library_path(value)]);
+            let paths: Vec<String> = paths.filter(|path| !path.is_empty()).collect();
+            variables.push(format!("{LIBRARY_PATH}={}", paths.join(":")));
         } else if is_emptied(name) {
             variables.push(format!("{name}="));
         }

@@ -5,6 +5,7 @@
 //! this module may change a body, and there is no setting that weakens one.
 
 mod environment;
+mod gpus;
 mod paths;
 
 #[cfg(test)]
@@ -13,15 +14,16 @@ mod tests;
 use std::collections::HashMap;
 
 use bollard::models::{
-    ContainerCreateBody, DeviceRequest, HealthConfig, HostConfig, HostConfigCgroupnsModeEnum,
-    HostConfigLogConfig, Mount, MountBindOptions, MountBindOptionsPropagationEnum, MountType,
-    ResourcesUlimits, RestartPolicy, RestartPolicyNameEnum,
+    ContainerCreateBody, HealthConfig, HostConfig, HostConfigCgroupnsModeEnum, HostConfigLogConfig,
+    Mount, MountBindOptions, MountBindOptionsPropagationEnum, MountType, ResourcesUlimits,
+    RestartPolicy, RestartPolicyNameEnum,
 };
 use protocol::ids::{HostId, LeaseId};
 use protocol::lease::{Detail, Problem, ProblemKind, Stage};
 use protocol::machine::ContainerNetwork;
 use protocol::units::Bytes;
 
+use super::gpus::way::Injection;
 use super::{ContainerSpec, EngineFacts, PulledImage};
 
 pub(crate) use environment::refuse_variables;
@@ -36,6 +38,8 @@ pub const LABEL_BROKER: &str = "feira.broker";
 pub const LABEL_EPOCH: &str = "feira.epoch";
 /// Label with the run that the container was made in.
 pub const LABEL_RUN: &str = "feira.run";
+/// Label with the GPUs that it was given, where it has any; see [`Given`](super::gpus::given::Given).
+pub const LABEL_GPUS: &str = "feira.gpus";
 /// Label with the bytes that the writable layer may have.
 pub const LABEL_DISK: &str = "feira.disk";
 
@@ -112,7 +116,7 @@ pub(crate) fn check_size(image: Bytes, disk: Bytes) -> Result<(), Problem> {
     Err(problem(Stage::Pulling, ProblemKind::ImageTooBig, &detail))
 }
 
-/// The container of `spec` from `image` on an engine like `engine`, for `host`.
+/// The container of `spec` from `image` on an engine like `engine`, for `host`, with the GPUs of `injection`.
 ///
 /// # Errors
 /// What about the job or the image cannot be run safely.
@@ -121,6 +125,7 @@ pub fn container_body(
     image: &PulledImage,
     engine: &EngineFacts,
     host: HostId,
+    injection: &Injection,
 ) -> Result<ContainerCreateBody, Problem> {
     check_size(image.size, spec.disk)?;
     check_command(spec, image)?;
@@ -130,7 +135,11 @@ pub fn container_body(
         image: Some(image.id.clone()),
         entrypoint: spec.job.entrypoint.as_ref().map(|words| owned(words)),
         cmd: spec.job.command.as_ref().map(|words| owned(words)),
-        env: Some(environment::variables(spec, &image.config.environment)?),
+        env: Some(environment::variables(
+            spec,
+            &image.config.environment,
+            injection,
+        )?),
         // An image whose command is a shell ends at once when its input is closed.
         open_stdin: Some(true),
         stdin_once: Some(false),
@@ -139,9 +148,9 @@ pub fn container_body(
             test: Some(vec!["NONE".to_owned()]),
             ..HealthConfig::default()
         }),
-        labels: Some(labels(spec, image, host)),
+        labels: Some(labels(spec, image, host, injection)),
         stop_timeout: Some(signed(spec.stop_grace.0)),
-        host_config: Some(host_config(spec, image, engine)?),
+        host_config: Some(host_config(spec, image, engine, injection)?),
         ..ContainerCreateBody::default()
     })
 }
@@ -169,8 +178,15 @@ fn check_command(spec: &ContainerSpec, image: &PulledImage) -> Result<(), Proble
     ))
 }
 
-fn labels(spec: &ContainerSpec, image: &PulledImage, host: HostId) -> HashMap<String, String> {
-    HashMap::from([
+fn labels(
+    spec: &ContainerSpec,
+    image: &PulledImage,
+    host: HostId,
+    injection: &Injection,
+) -> HashMap<String, String> {
+    let given = injection.given.as_ref();
+    let gpus = given.map(|given| (LABEL_GPUS.to_owned(), given.to_string()));
+    let labels = HashMap::from([
         (LABEL_LEASE.to_owned(), spec.lease.to_string()),
         (LABEL_HOST.to_owned(), host.to_string()),
         (LABEL_BROKER.to_owned(), spec.broker.to_string()),
@@ -180,13 +196,15 @@ fn labels(spec: &ContainerSpec, image: &PulledImage, host: HostId) -> HashMap<St
             LABEL_DISK.to_owned(),
             writable_bytes(spec, image).0.to_string(),
         ),
-    ])
+    ]);
+    labels.into_iter().chain(gpus).collect()
 }
 
 fn host_config(
     spec: &ContainerSpec,
     image: &PulledImage,
     engine: &EngineFacts,
+    injection: &Injection,
 ) -> Result<HostConfig, Problem> {
     let memory = signed(spec.ram.0);
     Ok(HostConfig {
@@ -213,12 +231,19 @@ fn host_config(
         shm_size: Some(signed(spec.shared_memory.0.min(spec.ram.0))),
         ulimits: Some(vec![open_files(engine), limit("core", 0, 0)]),
         readonly_rootfs: Some(false),
-        mounts: Some(vec![notices(spec)]),
+        mounts: Some(
+            [notices(spec)]
+                .into_iter()
+                .chain(gpus::mounts(injection))
+                .collect(),
+        ),
         tmpfs: Some(paths::memory_file_systems(spec.ram, &image.config.volumes)?),
         storage_opt: engine.disk_quota.then(|| {
             HashMap::from([("size".to_owned(), writable_bytes(spec, image).0.to_string())])
         }),
-        device_requests: gpu_request(spec),
+        device_requests: gpus::requests(injection),
+        devices: gpus::devices(injection),
+        group_add: gpus::groups(injection),
         masked_paths: Some(texts(&MASKED_PATHS)),
         readonly_paths: Some(texts(&READONLY_PATHS)),
         log_config: Some(log_config()),
@@ -232,7 +257,7 @@ fn host_config(
     })
 }
 
-/// The one thing of this machine that a container sees. It is read only, nothing mounted later shows through, and
+/// The one thing of this machine, beside a GPU's driver, that a container sees. It is read only, nothing mounted later shows through, and
 /// where it comes from is the host's own choice.
 fn notices(spec: &ContainerSpec) -> Mount {
     Mount {
@@ -269,20 +294,6 @@ fn security_options(engine: &EngineFacts) -> Vec<String> {
 fn nano_cpus(millicores: u32, cores: u16) -> i64 {
     let most = u32::from(cores.max(1)) * 1000;
     i64::from(millicores.clamp(10, most)) * 1_000_000
-}
-
-fn gpu_request(spec: &ContainerSpec) -> Option<Vec<DeviceRequest>> {
-    if spec.gpus.is_empty() {
-        return None;
-    }
-    let capabilities = texts(&["gpu", "compute", "utility"]);
-    Some(vec![DeviceRequest {
-        driver: Some("nvidia".to_owned()),
-        count: Some(0),
-        device_ids: Some(owned(&spec.gpus)),
-        capabilities: Some(vec![capabilities]),
-        options: None,
-    }])
 }
 
 fn log_config() -> HostConfigLogConfig {

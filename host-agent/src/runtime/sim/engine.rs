@@ -42,6 +42,7 @@ pub(super) struct State {
     pub(super) programs: BTreeMap<String, super::exec::Program>,
     containers: BTreeMap<LeaseId, (HostId, Container, Vec<LogRecord>)>,
     disks: BTreeMap<LeaseId, Bytes>,
+    pub(super) image_says: Vec<String>,
     devices: BTreeMap<LeaseId, Vec<ResourceName>>,
     is_down: bool,
 }
@@ -116,7 +117,8 @@ impl Engine {
         };
         self.with(|state| {
             state.disks.insert(spec.lease, spec.disk);
-            state.devices.insert(spec.lease, spec.gpus.to_vec());
+            let devices = spec.gpus.iter().map(|gpu| gpu.device.clone());
+            state.devices.insert(spec.lease, devices.collect());
             state
                 .containers
                 .entry(spec.lease)
@@ -246,6 +248,8 @@ pub(super) fn facts() -> EngineFacts {
         api: (1, 41),
         runtime: "sim".to_owned(),
         runtimes: vec!["runc".to_owned()],
+        default_runtime: "runc".to_owned(),
+        cdi_spec_dirs: Vec::new(),
         data_root: "/".to_owned(),
         storage_driver: "sim".to_owned(),
         disk_quota: false,

@@ -23,6 +23,7 @@ use protocol::units::{Bytes, Seconds, Timestamp};
 use tokio::sync::mpsc;
 
 use super::exec::{ExecError, ExecHandle, ExecSession, ExecSpec, ExecState, Signal};
+use super::gpus::way::Injection;
 use super::logs::{self, LogQuery, LogRecord, LogRecords, LogStream};
 use super::sandbox::{check_size, container_body, problem};
 use super::{
@@ -145,6 +146,12 @@ impl SimRuntime {
         self.engine.write(lease, record);
     }
 
+    /// Every image has these variables from now on, each as `NAME=value`.
+    pub fn images_say(&self, environment: &[&str]) {
+        let said = environment.iter().map(|text| (*text).to_owned()).collect();
+        self.engine.with(|state| state.image_says = said);
+    }
+
     /// The engine stops answering. Its containers run on.
     pub fn go_down(&self) {
         self.engine.set_down(true);
@@ -252,6 +259,7 @@ impl Runtime for SimRuntime {
         hang_if(hang).await;
         let config = ImageConfig {
             command: vec!["/bin/demo".to_owned()],
+            environment: self.engine.with(|state| state.image_says.clone()),
             ..ImageConfig::default()
         };
         Ok(PulledImage {
@@ -269,7 +277,7 @@ impl Runtime for SimRuntime {
         let hang = self
             .enter_stage(Step::Create, Stage::Creating, spec.lease)
             .await?;
-        container_body(spec, image, &facts(), self.host)?;
+        container_body(spec, image, &facts(), self.host, &Injection::default())?;
         let id = self.engine.create(spec, self.host);
         hang_if(hang).await;
         Ok(id)

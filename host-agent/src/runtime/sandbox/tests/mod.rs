@@ -1,11 +1,14 @@
 //! One predicate for each thing that a container may not be able to do, held against bodies of any job and
 //! image, and each shown to notice the body that breaks it.
 
+mod gpus;
 mod mounts;
 mod predicates;
 
 use super::*;
 use crate::runtime::ImageConfig;
+use crate::runtime::gpus::given::{Expected, Given, Way};
+use crate::runtime::gpus::way::GivenNode;
 use bollard::models::ContainerCreateBody as Body;
 use predicates::{PREDICATES, hosts, last_value};
 use proptest::prelude::*;
@@ -13,6 +16,7 @@ use protocol::bounded::{List, Text};
 use protocol::ids::BrokerId;
 use protocol::job::{Job, PinnedImage, Variable};
 use protocol::units::Seconds;
+use std::collections::BTreeMap;
 
 const GIB: u64 = 1 << 30;
 
@@ -22,6 +26,8 @@ fn engine() -> EngineFacts {
         api: (1, 41),
         runtime: "runc 1.1.5".to_owned(),
         runtimes: vec!["runc".to_owned()],
+        default_runtime: "runc".to_owned(),
+        cdi_spec_dirs: Vec::new(),
         data_root: "/var/lib/docker".to_owned(),
         storage_driver: "overlay2".to_owned(),
         disk_quota: false,
@@ -79,8 +85,56 @@ fn image() -> PulledImage {
     }
 }
 
+fn none() -> Injection {
+    Injection::default()
+}
+
+/// A GPU of the lease, given in this way.
+fn given(way: Way) -> Injection {
+    let device = "GPU-0a".to_owned();
+    let names = match way {
+        Way::Cdi => vec![format!("nvidia.com/gpu={device}")],
+        Way::Request => vec![device.clone()],
+        Way::Nodes => Vec::new(),
+    };
+    let node = |name: &str, is_written| GivenNode {
+        path: format!("/dev/{name}").into(),
+        name: name.to_owned(),
+        is_written,
+    };
+    let is_listed = way == Way::Nodes;
+    let nodes = [
+        node("nvidia0", true),
+        node("nvidia-caps/nvidia-cap30", false),
+    ];
+    let file = (
+        "/usr/lib64/libcuda.so.570".into(),
+        "/usr/local/nvidia/lib64/libcuda.so.1".to_owned(),
+    );
+    Injection {
+        names,
+        nodes: nodes.into_iter().filter(|_| is_listed).collect(),
+        files: [file].into_iter().filter(|_| is_listed).collect(),
+        groups: is_listed.then_some(44).into_iter().collect(),
+        given: Some(Given {
+            way,
+            devices: vec![device],
+            expected: Expected::Count(1),
+        }),
+    }
+}
+
+fn any_injection() -> impl Strategy<Value = Injection> {
+    prop_oneof![
+        Just(none()),
+        Just(given(Way::Cdi)),
+        Just(given(Way::Request)),
+        Just(given(Way::Nodes)),
+    ]
+}
+
 fn body() -> Body {
-    container_body(&spec(), &image(), &engine(), host()).unwrap()
+    container_body(&spec(), &image(), &engine(), host(), &none()).unwrap()
 }
 
 fn broken(body: &Body) -> Vec<&'static str> {
@@ -133,7 +187,6 @@ prop_compose! {
         entrypoint in any_words(),
         command in any_words(),
         environment in prop::collection::vec(any_variable(), 0..3),
-        gpus in 0_usize..3,
         cpu_millicores in any::<u32>(),
         ram in (6_u64 << 20)..(1 << 50),
         shared_memory in any::<u64>(),
@@ -145,7 +198,6 @@ prop_compose! {
         spec.job.entrypoint = entrypoint;
         spec.job.command = command;
         spec.job.environment = List::first(environment);
-        spec.gpus = List::first((0..gpus).map(|n| Text::cut(&format!("GPU-{n}"))));
         spec.cpu_millicores = cpu_millicores;
         spec.ram = Bytes(ram);
         spec.shared_memory = Bytes(shared_memory);
@@ -166,6 +218,7 @@ prop_compose! {
     ) -> PulledImage {
         let config = ImageConfig {
             environment, entrypoint: Vec::new(), command, working_directory, volumes,
+            labels: BTreeMap::new(),
         };
         PulledImage { id: "sha256:0a".to_owned(), size: Bytes(size), config }
     }
@@ -175,27 +228,13 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2048))]
 
     #[test]
-    fn no_job_and_no_image_can_break_a_predicate(spec in any_spec(), image in any_image()) {
-        if let Ok(body) = container_body(&spec, &image, &engine(), host()) {
+    fn no_job_and_no_image_can_break_a_predicate(
+        spec in any_spec(), image in any_image(), injection in any_injection(),
+    ) {
+        if let Ok(body) = container_body(&spec, &image, &engine(), host(), &injection) {
             prop_assert_eq!(broken(&body), Vec::<&str>::new());
         }
     }
-}
-
-#[test]
-fn a_leased_gpu_is_asked_for_by_its_uuid() {
-    let mut spec = spec();
-    spec.gpus = List::first([Text::new("GPU-1a").unwrap(), Text::new("GPU-2b").unwrap()]);
-    let body = container_body(&spec, &image(), &engine(), host()).unwrap();
-    let request = &hosts(&body).device_requests.as_ref().unwrap()[0];
-    assert_eq!(
-        request.device_ids,
-        Some(vec!["GPU-1a".to_owned(), "GPU-2b".to_owned()])
-    );
-    assert_eq!(
-        last_value(&body, "NVIDIA_VISIBLE_DEVICES"),
-        Some("GPU-1a,GPU-2b")
-    );
 }
 
 #[test]
@@ -206,7 +245,7 @@ fn an_engine_with_quotas_and_new_control_groups_is_told_so() {
         apparmor: false,
         ..engine()
     };
-    let body = container_body(&spec(), &image(), &engine, host()).unwrap();
+    let body = container_body(&spec(), &image(), &engine, host(), &none()).unwrap();
     let host_config = hosts(&body);
     // 10 GiB of disk less 1 GiB of image.
     assert_eq!(
@@ -224,7 +263,7 @@ fn an_engine_with_a_low_limit_of_open_files_passes_no_more_on() {
         open_files_max: 20_000,
         ..engine()
     };
-    let body = container_body(&spec(), &image(), &engine, host()).unwrap();
+    let body = container_body(&spec(), &image(), &engine, host(), &none()).unwrap();
     let limits = hosts(&body).ulimits.clone().unwrap();
     assert_eq!(
         (limits[0].soft, limits[0].hard),
@@ -243,7 +282,7 @@ fn sizes_and_times_are_the_leases() {
 }
 
 fn refused(spec: &ContainerSpec, image: &PulledImage) -> Problem {
-    container_body(spec, image, &engine(), host()).unwrap_err()
+    container_body(spec, image, &engine(), host(), &none()).unwrap_err()
 }
 
 #[test]
@@ -274,7 +313,7 @@ fn what_an_image_sets_of_the_hosts_is_emptied() {
         "GLIBC_TUNABLES=x".to_owned(),
         "LD_LIBRARY_PATH=/dev/shm:/opt/lib".to_owned(),
     ];
-    let body = container_body(&spec(), &image, &engine(), host()).unwrap();
+    let body = container_body(&spec(), &image, &engine(), host(), &none()).unwrap();
     assert_eq!(last_value(&body, "GLIBC_TUNABLES"), Some(""));
     assert_eq!(last_value(&body, "LD_LIBRARY_PATH"), Some("/opt/lib"));
 }
@@ -301,5 +340,5 @@ fn nothing_to_run_is_said() {
     assert_eq!(refused(&spec(), &image).kind, ProblemKind::CommandUnknown);
     let mut spec = spec();
     spec.job.command = Some(List::first([Text::new("true").unwrap()]));
-    assert!(container_body(&spec, &image, &engine(), host()).is_ok());
+    assert!(container_body(&spec, &image, &engine(), host(), &none()).is_ok());
 }

@@ -1,5 +1,5 @@
-//! The one thing of the machine that a container sees: the folder of its notices, where it belongs, read only, and
-//! nothing over it.
+//! What a container sees of the machine: the folder of its notices, where it belongs, read only, and nothing over it;
+//! and with GPUs the driver's files, read only and in their own folder.
 
 use super::super::*;
 use super::predicates::{hosts, hosts_mut};
@@ -9,10 +9,13 @@ use bollard::models::{ContainerCreateBody as Body, MountType};
 const NOTICES: &str = "/var/lib/feira-host/notices/l-x";
 
 pub(super) fn only_notices_are_mounted(body: &Body) -> bool {
-    let [mount] = hosts(body).mounts.as_deref().unwrap_or_default() else {
+    let Some([mount, files @ ..]) = hosts(body).mounts.as_deref() else {
         return false;
     };
-    mount.typ == Some(MountType::BIND)
+    let is_of_nodes = hosts(body).devices.is_some();
+    (files.is_empty() || is_of_nodes)
+        && files.iter().all(is_drivers_file)
+        && mount.typ == Some(MountType::BIND)
         && mount.source.as_deref() == Some(NOTICES)
         && mount.target.as_deref() == Some("/run/feira")
         && mount.read_only == Some(true)
@@ -22,6 +25,17 @@ pub(super) fn only_notices_are_mounted(body: &Body) -> bool {
         })
         && mount.volume_options.is_none()
         && mount.tmpfs_options.is_none()
+}
+
+fn is_drivers_file(mount: &Mount) -> bool {
+    let target = mount.target.as_deref().unwrap_or_default();
+    mount.typ == Some(MountType::BIND)
+        && mount.source.as_deref() == Some("/usr/lib64/libcuda.so.570")
+        && target == "/usr/local/nvidia/lib64/libcuda.so.1"
+        && mount.read_only == Some(true)
+        && mount.bind_options.as_ref().is_some_and(|options| {
+            options.propagation == Some(MountBindOptionsPropagationEnum::RPRIVATE)
+        })
 }
 
 pub(super) fn nothing_covers_the_notices(body: &Body) -> bool {

@@ -1,6 +1,7 @@
 //! What must hold of every container body, one predicate for each thing.
 
 use super::super::*;
+use super::gpus::{devices_are_gpus, gpus_are_the_leased_ones};
 use super::mounts::{mount, nothing_covers_the_notices, only_notices_are_mounted};
 use bollard::models::{ContainerCreateBody as Body, DeviceMapping, Mount};
 
@@ -66,27 +67,6 @@ fn environment_is_the_hosts(body: &Body) -> bool {
     ];
     empty.iter().all(|name| last_value(body, name) == Some(""))
         && last_value(body, "NVIDIA_DRIVER_CAPABILITIES") == Some("compute,utility")
-}
-
-fn gpus_are_the_leased_ones(body: &Body) -> bool {
-    match (
-        &hosts(body).device_requests,
-        last_value(body, "NVIDIA_VISIBLE_DEVICES"),
-    ) {
-        (None, Some("void")) => true,
-        (Some(requests), Some(visible)) => {
-            requests.len() == 1
-                && requests[0].driver.as_deref() == Some("nvidia")
-                && requests[0]
-                    .device_ids
-                    .as_ref()
-                    .map(|ids| ids.join(","))
-                    .as_deref()
-                    == Some(visible)
-                && visible.split(',').all(|id| id.starts_with("GPU-"))
-        }
-        _ => false,
-    }
 }
 
 fn labels_name_lease_and_host(body: &Body) -> bool {
@@ -342,11 +322,15 @@ pub(super) const PREDICATES: &[Predicate] = &[
                 .insert("/run/feira/x".to_owned(), "rw".to_owned());
         },
     ),
-    (
-        "no devices",
-        |b| hosts(b).devices.is_none() && hosts(b).device_cgroup_rules.is_none(),
-        |b| hosts_mut(b).devices = Some(vec![DeviceMapping::default()]),
-    ),
+    ("no devices but the GPU's", devices_are_gpus, |b| {
+        hosts_mut(b).devices = Some(vec![DeviceMapping::default()])
+    }),
+    ("no rules of devices", devices_are_gpus, |b| {
+        hosts_mut(b).device_cgroup_rules = Some(vec!["a *:* rwm".to_owned()])
+    }),
+    ("no groups but the nodes'", devices_are_gpus, |b| {
+        hosts_mut(b).group_add = Some(vec!["docker".to_owned()])
+    }),
     (
         "no kernel settings",
         |b| hosts(b).sysctls.is_none() && hosts(b).cgroup_parent.is_none(),
