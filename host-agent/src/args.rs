@@ -61,6 +61,8 @@ pub enum Command {
     /// How the GPUs are cut into slices
     #[command(subcommand)]
     Mig(Mig),
+    /// Say that you have checked a GPU and that it is sound: it is tested, and then leased again
+    Checked(Checked),
     /// Print a completion script
     Completions(Completions),
     /// Ask the NVIDIA library for the agent, which starts it
@@ -72,6 +74,14 @@ pub enum Command {
     /// Measure one GPU for `bench`, which starts it
     #[command(hide = true)]
     BenchGpu(BenchGpu),
+}
+
+/// What was checked.
+#[derive(Debug, Args)]
+pub struct Checked {
+    /// Its UUID as `status` shows it, or how that begins
+    #[arg(value_name = "GPU")]
+    pub gpu: String,
 }
 
 /// What the process that asks the NVIDIA library loads.

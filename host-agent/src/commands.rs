@@ -3,11 +3,13 @@
 
 mod bench;
 mod bench_gpu;
+mod checked;
 mod doctor;
 mod earnings;
 mod failures;
 mod gpu_helper;
 mod gpu_scrub;
+mod health;
 mod init;
 mod leases;
 mod list;
@@ -64,6 +66,7 @@ fn dispatch(command: Command, place: &Place) -> Result<Exit, Failure> {
         Command::Status => status::status(place),
         Command::GpuHelper(asked) => gpu_helper::run(place, asked),
         Command::GpuScrub => gpu_scrub::run(),
+        Command::Checked(checked) => checked::checked(place, &checked.gpu),
         Command::Leases => leases::leases(place),
         Command::Earnings => earnings::earnings(place),
         Command::ShowOffer => offers::show(place),

@@ -2,7 +2,7 @@
 //! may be leased again, and what is done with it between two leases. Nothing here reads a clock, a file or a GPU:
 //! [`health::Health::decide`] turns what was heard into acts, and the agent does them.
 //!
-//! * [`health`]: all of it together. [`input`]: what is heard, and what is to be done. `turn`: a decision while it is made.
+//! * [`health`]: all of it together. `fitness`: what may be leased. [`input`]: what is heard, and what is to be done. `turn`: a decision while it is made.
 //! * [`xid`]: NVIDIA's numbers of errors, as a table. [`log`]: lines of the kernel's log. `strike`: one error, judged.
 //!   `verdict`: what the driver itself wants done. `hive`: GPUs that are linked.
 //! * [`machine`]: what fails together, and who has what. [`mod@unit`]: what is known of one GPU.
@@ -11,6 +11,7 @@
 
 extern crate protocol_pure as protocol;
 
+mod fitness;
 pub mod health;
 pub mod input;
 mod turn;

@@ -1,7 +1,10 @@
 //! Lines of the kernel's log about GPUs. Programs of renters choose a part of what stands there (`name=`), so a line
 //! is read from its first character by a fixed grammar, and nothing after the number of the error is ever looked
-//! at, but for one word that stands there before anything of a program's could.
+//! at, but for one word that stands there before anything of a program's could. `amd`: what AMD's driver says.
 
+mod amd;
+
+use crate::input::AmdEvent;
 use protocol::bounded::Text;
 
 /// Where on the bus: domain, bus and device, as the kernel writes them, without the function.
@@ -33,6 +36,13 @@ pub enum Line {
         /// Whether it is fatal.
         fatal: bool,
     },
+    /// `amdgpu 0000:03:00.0: amdgpu: GPU reset begin!`, and others of AMD's driver.
+    Amd {
+        /// Which GPU.
+        slot: Slot,
+        /// What it says.
+        event: AmdEvent,
+    },
 }
 
 /// Numbers of the errors of NVLink units, of which a line says how bad they are.
@@ -57,6 +67,10 @@ pub fn read(message: &str) -> Option<Line> {
     }
     if let Some(rest) = message.strip_prefix("NVRM: GPU ") {
         return read_fell_off(rest);
+    }
+    if let Some(rest) = message.strip_prefix("amdgpu ") {
+        let (slot, event) = amd::read(rest)?;
+        return Some(Line::Amd { slot, event });
     }
     read_switch(message.strip_prefix("nvidia-nvswitch")?)
 }

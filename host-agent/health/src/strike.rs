@@ -367,6 +367,12 @@ impl Turn {
         self.raise(&strike.gpu, strike.xid, Until::Tested, &why);
     }
 
+    /// Whether nobody tells how the GPU is.
+    pub(crate) fn is_unheard(&self, gpu: &ResourceName) -> bool {
+        let unit = self.health.units.get(gpu);
+        unit.is_none_or(|unit| unit.presence == Presence::Unheard)
+    }
+
     /// Whether the GPU answers.
     pub(crate) fn answers(&self, gpu: &ResourceName) -> bool {
         let unit = self.health.units.get(gpu);

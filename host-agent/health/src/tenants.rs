@@ -268,10 +268,15 @@ impl Turn {
             let is_leased = self.health.tenants.struck(&gpu, None).next().is_some()
                 || of_it().any(|part| matches!(part.state, PartState::Leased { .. }));
             let has_whole = of_it().any(|part| part.place.is_whole());
-            if is_leased || has_whole || !self.answers(&gpu) {
+            if is_leased || has_whole {
                 continue;
             }
-            if !self.is_cleanable(&gpu) {
+            // Of one that this host cannot clean, nobody may tell whether it answers.
+            let is_testable = self.is_cleanable(&gpu);
+            if !self.answers(&gpu) && (is_testable || !self.is_unheard(&gpu)) {
+                continue;
+            }
+            if !is_testable {
                 self.unit(&gpu).wait = None;
                 self.note(
                     Some(&gpu),

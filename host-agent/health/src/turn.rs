@@ -2,16 +2,17 @@
 
 use crate::counters::Counters;
 use crate::health::Health;
-use crate::input::{Act, Input};
-use crate::log::Line;
+use crate::input::{Act, AmdEvent, Input};
+use crate::log::{Line, Slot};
 use crate::machine::{Machine, Place, Tenancy};
 use crate::strike::{Source, Strike};
-use crate::unit::{Idle, Presence, Settings, Unit, Until, Wait, is_within};
+use crate::unit::{Presence, Settings, Unit, Until, Wait, is_within};
 use host_nvml::event::{EventKind, GpuEvent};
 use host_nvml::news::{GpuNews, GpuState};
 use host_nvml::sample::Reading;
 use protocol::bounded::Text;
 use protocol::lease::{FaultClass, GpuFault};
+use protocol::machine::Vendor;
 use protocol::offer::ResourceName;
 use protocol::units::Millis;
 
@@ -192,6 +193,7 @@ impl Turn {
             } => (slot, *xid, *instance, *fatal),
             Line::FellOff { slot } => (slot, 79, None, None),
             Line::Switch { sxid, fatal } => return self.switch(*sxid, *fatal),
+            Line::Amd { slot, event } => return self.amd_line(slot, *event),
         };
         let Some(device) = self.health.machine.at(slot) else {
             return self.note(
@@ -207,6 +209,18 @@ impl Turn {
             source: Source::Other,
             fatal,
         });
+    }
+
+    fn amd_line(&mut self, slot: &Slot, event: AmdEvent) {
+        let device = self.health.machine.at(slot);
+        let known = device.filter(|device| device.vendor == Vendor::Amd);
+        match known.map(|device| device.gpu.clone()) {
+            Some(gpu) => self.amd(&gpu, event),
+            None => self.note(
+                None,
+                format!("{event:?} of an AMD GPU at {slot}, which is not known"),
+            ),
+        }
     }
 
     fn state(&mut self, gpu: &ResourceName, state: &GpuState) {
@@ -274,11 +288,9 @@ impl Turn {
         let slowed = pace.lowered().filter(|_| before.lowered().is_none());
         let before = unit.counters.replace(counters);
         unit.reading = Some(reading.clone());
-        if is_idle && let Some(processes) = &reading.processes {
-            unit.idle = Idle {
-                memory: reading.memory_used.or(unit.idle.memory),
-                processes: processes.iter().map(|process| process.pid).collect(),
-            };
+        let is_booted = std::mem::replace(&mut unit.is_booted, false);
+        if is_idle || is_booted {
+            unit.idle = unit.idle.after(reading);
         }
         if let Some(slowed) = slowed {
             self.alarm(Some(gpu), slowed.in_words());

@@ -181,6 +181,8 @@ pub(crate) struct Unit {
     /// Whether it had more errors that were corrected than is good.
     pub(crate) worn: bool,
     pub(crate) idle: Idle,
+    /// Whether the machine was booted anew and this was not read since: nothing of a lease's runs on it.
+    pub(crate) is_booted: bool,
     pub(crate) settings: Option<Settings>,
 }
 
@@ -191,6 +193,26 @@ pub struct Idle {
     pub memory: Option<Bytes>,
     /// Processes of the machine's own that use it, such as a display's.
     pub processes: BTreeSet<u32>,
+}
+
+/// What the driver itself has in use goes up and down by less than this.
+const IDLE_NOISE: u64 = 16 << 20;
+
+impl Idle {
+    /// After another reading of a GPU that nobody has; the same as before when it differs by next to nothing.
+    pub(crate) fn after(&self, reading: &Reading) -> Self {
+        let Some(processes) = &reading.processes else {
+            return self.clone();
+        };
+        let memory = match (self.memory, reading.memory_used) {
+            (Some(known), Some(used)) if known.0.abs_diff(used.0) < IDLE_NOISE => Some(known),
+            (known, used) => used.or(known),
+        };
+        Self {
+            memory,
+            processes: processes.iter().map(|process| process.pid).collect(),
+        }
+    }
 }
 
 /// Resets of one GPU.

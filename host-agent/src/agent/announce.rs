@@ -17,7 +17,7 @@ use protocol::net::LinkState;
 use protocol::offer::{Offer, RESOURCES_MAX, ResourceName, parent};
 use protocol::signed::{ANYONE, Signed};
 use protocol::units::{Bytes, Millis};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Less free disk than this, and nothing is offered.
 const DISK_MIN: Bytes = Bytes::from_gb(1);
@@ -163,11 +163,11 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
         let held = self.leases.capacity().held();
         let of_others = held.filter(|(_, lease)| is_others(*lease));
         let of_others = of_others.map(|(name, _)| name.clone());
-        List::first(
-            of_others
-                .chain(self.slicing.withheld())
-                .chain(self.unhealthy()),
-        )
+        let all: BTreeSet<ResourceName> = of_others
+            .chain(self.slicing.withheld())
+            .chain(self.unhealthy())
+            .collect();
+        List::first(all)
     }
 
     /// The leases that have some of an offer's resources, each with how many of them.

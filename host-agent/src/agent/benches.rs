@@ -34,6 +34,11 @@ pub(super) struct Benches {
 }
 
 impl Benches {
+    /// Whether one is under way.
+    pub(super) const fn is_running(&self) -> bool {
+        self.running.is_some()
+    }
+
     pub(super) const fn new(now: Millis) -> Self {
         Self {
             results: Vec::new(),
@@ -45,9 +50,9 @@ impl Benches {
         }
     }
 
-    /// The offers with what was measured of them.
-    pub(super) fn offered(&self, listed: Vec<Listed>) -> Vec<Listed> {
-        with_measures(listed, &self.results)
+    /// The offers with what was measured of them, and what drivers `said`.
+    pub(super) fn offered(&self, listed: Vec<Listed>, said: &[Outcome]) -> Vec<Listed> {
+        with_measures(listed, &merged(&self.results, said))
     }
 
     /// Ends the run that is under way, if there is one.
@@ -177,10 +182,12 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
         self.benches.next_run = self.now().monotonic.plus(PAUSE);
     }
 
-    /// Whether nobody has anything of the machine.
+    /// Whether nobody has anything of the machine, and none of it is being cleaned or reset.
     fn is_idle(&self) -> bool {
         let mut records = self.leases.records().values();
         records.all(|record| record.state.held().is_empty())
+            && self.care.health.unclean().next().is_none()
+            && self.care.health.drain().is_none()
     }
 }
 

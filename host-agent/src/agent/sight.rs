@@ -9,7 +9,7 @@ use crate::core::meter::Moment;
 use crate::core::offer::{Listed, offers};
 use crate::core::reconcile::{Containers, Observed};
 use crate::core::traffic::Crossed;
-use crate::hardware::{Hardware, Measured, machine};
+use crate::hardware::{Hardware, Measured, machine, seat};
 use crate::runtime::{Container, ContainerEvent, EngineFacts, Exit, RunState, Runtime, Traffic};
 use protocol::ids::{BrokerId, HostId, LeaseId};
 use protocol::machine::{ContainerNetwork, Machine};
@@ -21,8 +21,9 @@ use std::time::Duration;
 
 /// An engine that does not answer in this time is not there.
 const LOOK_DEADLINE: Duration = Duration::from_secs(30);
-/// All but the disk changes rarely, and asking a GPU's driver takes a moment.
-const HARDWARE_PERIOD: Millis = Millis(300_000);
+/// The kernel's small files, and what the processes that ask the drivers know already: little to look at. A GPU without
+/// such a process is missed within this, and a look of the engine's.
+const HARDWARE_PERIOD: Millis = Millis(10_000);
 /// An engine that was lost is asked so much later, and each time twice as much up to the other. The watch of its
 /// events hears first that it is back.
 const LOST_PAUSE_FIRST: Millis = Millis(2_000);
@@ -105,7 +106,8 @@ pub(super) struct Standing {
     pub(super) measured: Option<Measured>,
     pub(super) machine: Option<Machine>,
     pub(super) offers: Vec<Listed>,
-    measured_at: Millis,
+    /// When the last measuring began; nothing when it is to be done again.
+    measured_at: Option<Millis>,
 }
 
 /// What a look at engine and machine found.
@@ -150,8 +152,12 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
             self.engine.lost_pause
         });
         let (runtime, hardware) = (Arc::clone(&self.runtime), Arc::clone(&self.hardware));
-        let is_old = now.0.saturating_sub(self.standing.measured_at.0) >= HARDWARE_PERIOD.0;
+        let is_recent = |at: Millis| now.0.saturating_sub(at.0) < HARDWARE_PERIOD.0;
+        let is_old = !self.standing.measured_at.is_some_and(is_recent);
         let known = self.standing.measured.clone().filter(|_| !is_old);
+        if known.is_none() {
+            self.standing.measured_at = Some(now);
+        }
         let network = self
             .listing
             .as_ref()
@@ -162,6 +168,12 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
             let found = found.unwrap_or_else(|_| Err("it does not answer".to_owned()));
             Done::Checked(Box::new(found))
         });
+    }
+
+    /// The machine is measured again with the next look.
+    pub(super) const fn measure_soon(&mut self) {
+        self.standing.measured_at = None;
+        self.engine.check_soon();
     }
 
     /// A sight of all containers came back.
@@ -181,7 +193,8 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
         };
         let unseen = self.jobs.unseen_by(number);
         let containers = observed(&found, self.disks.overfull());
-        let decision = self.leases.decide_sight(&containers, &unseen, begun);
+        let counted = self.care.counted(&containers);
+        let decision = self.leases.decide_sight(&counted, &unseen, begun);
         self.engine.containers = containers;
         self.engine.seen = Some(number);
         self.engine.seen_at = begun.monotonic;
@@ -196,6 +209,7 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
         let (facts, measured, machine) = match found {
             Ok(found) => found,
             Err(reason) => {
+                self.standing.measured_at = None;
                 self.engine_lost(reason);
                 let pause = &mut self.engine.lost_pause;
                 *pause = pause.plus(*pause).min(LOST_PAUSE_LAST);
@@ -210,12 +224,13 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
         self.engine.state = Ok(facts);
         self.engine.is_missed = false;
         self.engine.lost_pause = LOST_PAUSE_FIRST;
-        if self.standing.measured.as_ref() != Some(&measured) {
-            let gpus = measured.nvidia.gpus().len();
+        let before = self.standing.measured.as_ref();
+        if !before.is_some_and(|before| before.is_as(&measured)) {
+            let gpus = measured.gpus().count();
             tracing::info!(gpus, cpu = %measured.processor.model, "the machine is measured");
-            self.standing.measured_at = self.now().monotonic;
             self.announce_soon();
         }
+        self.care.measured();
         self.disks.measured();
         self.standing.measured = Some(measured);
         self.standing.machine = Some(machine);
@@ -233,7 +248,11 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
             (None, _) | (_, None) => Ok(Vec::new()),
         };
         match listed {
-            Ok(listed) => self.standing.offers = self.benches.offered(listed),
+            Ok(listed) => {
+                let seats = self.standing.measured.as_ref().map(|found| &found.seats);
+                let said = seats.map(seat::said).unwrap_or_default();
+                self.standing.offers = self.benches.offered(listed, &said);
+            }
             Err(error) => tracing::error!(%error, "the machine cannot be offered"),
         }
     }

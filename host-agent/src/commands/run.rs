@@ -4,22 +4,18 @@ use super::failures::engine_failed;
 use super::{Place, block_on};
 use crate::agent::{Agent, Setup};
 use crate::args::Run;
-use crate::hardware::kernel_log::{self, KernelLog};
+use crate::hardware::hearing::hear;
+use crate::hardware::kernel_log;
 use crate::hardware::this::ThisMachine;
 use crate::journal;
 use crate::runtime::Runtime;
 use crate::runtime::docker::LateDocker;
 use crate::runtime::sandbox::LABEL_HOST;
-use gpu_health::input::Input;
-use host_nvml::news::GpuNews;
 use protocol::ids::HostId;
 use protocol::operator::{Exit, Failure, NotifyState, Signals, notify, write_whole};
 use std::path::Path;
 use std::time::Duration;
-use tokio::sync::{mpsc, watch};
-
-/// What may wait for the agent's loop.
-const HEARD: usize = 64;
+use tokio::sync::watch;
 
 /// Runs until SIGTERM or SIGINT, or until something breaks.
 pub(super) fn run(place: &Place, run: &Run) -> Result<Exit, Failure> {
@@ -73,7 +69,7 @@ async fn start(place: &Place) -> Result<Agent, Failure> {
         identity,
         runtime,
         hardware,
-        heard: Some(hear(news)),
+        heard: Some(hear(news, Path::new(kernel_log::PATH))),
     })
     .await
     .map_err(|error| place.start_failed(&error))
@@ -112,6 +108,8 @@ async fn check_journal(place: &Place, runtime: &LateDocker, host: HostId) -> Res
 async fn announce(agent: &Agent, run: &Run) -> Result<(), Failure> {
     let addresses = agent.addresses().await;
     tracing::info!(host = %agent.host(), socket = %agent.socket().display(), "agent runs");
+    let metrics = format!("http://{}/metrics", agent.metrics_address());
+    tracing::info!(%metrics, "the page for Prometheus");
     if let Some(path) = &run.ready_file {
         let mut text = format!("{}\n", agent.host());
         for address in &addresses {
@@ -138,29 +136,4 @@ async fn keep_watchdog(mut alive: watch::Receiver<u64>) {
         notify(NotifyState::Watchdog);
         tokio::time::sleep(pause).await;
     }
-}
-
-/// What happens to the GPUs, from the driver's library and from the kernel's log, as the agent hears it.
-fn hear(mut news: mpsc::Receiver<GpuNews>) -> mpsc::Receiver<Input> {
-    let (say, heard) = mpsc::channel(HEARD);
-    let (lines, mut read) = mpsc::channel(HEARD);
-    match KernelLog::open(Path::new(kernel_log::PATH)) {
-        Ok(log) => drop(tokio::spawn(log.follow(lines))),
-        Err(error) => {
-            tracing::info!(%error, "the kernel's log is not read: faults of GPUs come from their library alone");
-        }
-    }
-    tokio::spawn(async move {
-        loop {
-            let input = tokio::select! {
-                Some(news) = news.recv() => Input::News(news),
-                Some(line) = read.recv() => Input::Line(line),
-                else => return,
-            };
-            if say.send(input).await.is_err() {
-                return;
-            }
-        }
-    });
-    heard
 }

@@ -301,7 +301,7 @@ impl Deciding<'_> {
                 return Some(record.not_resumed(run, StopReason::ResourceTaken));
             }
         };
-        match unfit(standing.health, share) {
+        match unfit(standing.health, lease, share) {
             None => {}
             Some(unfit) if unfit.soon => return None,
             Some(_) => return Some(record.not_resumed(run, StopReason::ResourceTaken)),
@@ -366,7 +366,7 @@ impl Deciding<'_> {
             Err(Lacking::ForNow) => return Ok(None),
             Err(Lacking::ForGood) => return Err(RefusalReason::Taken),
         };
-        match unfit(standing.health, &share) {
+        match unfit(standing.health, lease, &share) {
             None => {}
             Some(unfit) if unfit.soon => return Ok(None),
             Some(unfit) => return Err(RefusalReason::GpuUnfit(Text::cut(&unfit.why))),

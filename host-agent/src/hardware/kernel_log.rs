@@ -26,7 +26,11 @@ impl KernelLog {
     pub fn open(path: &Path) -> std::io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = open(path, flags, Mode::empty())?;
-        seek(&file, SeekFrom::End(0))?;
+        match seek(&file, SeekFrom::End(0)) {
+            // A pipe has no end: what is written to it from now on comes.
+            Ok(_) | Err(Errno::SPIPE) => {}
+            Err(error) => return Err(error.into()),
+        }
         #[expect(
             deprecated,
             reason = "the file is owned here, which is all that its successor asks for"

@@ -151,6 +151,17 @@ pub struct Measured {
 }
 
 impl Measured {
+    /// Whether it is the same machine in all that it is sold by: not how warm its GPUs are.
+    #[must_use]
+    pub fn is_as(&self, other: &Self) -> bool {
+        let rest = |of: &Self| Self {
+            amd: Vec::new(),
+            intel: Vec::new(),
+            ..of.clone()
+        };
+        rest(self) == rest(other) && self.gpus().eq(other.gpus())
+    }
+
     /// The GPUs that can be leased, of all vendors.
     pub fn gpus(&self) -> impl Iterator<Item = &Gpu> {
         let nvidia = self.nvidia.gpus().iter();

@@ -4,11 +4,11 @@
 pub mod lock;
 pub mod writer;
 
+mod commit;
 mod health;
 mod schema;
 mod slices;
 
-use crate::core::capacity::Held;
 use crate::core::lease::LeaseRecord;
 use crate::core::leases::Change;
 use crate::core::offer::Listing;
@@ -17,9 +17,8 @@ use gpu_health::unit::Kept;
 use lock::{FolderLock, LockError};
 use protocol::bounded::BoundError;
 use protocol::codec::{self, CodecError};
-use protocol::ids::LeaseId;
-use protocol::offer::{ResourceName, parent};
-use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
+use protocol::offer::ResourceName;
+use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
 use std::fs::{self, OpenOptions, Permissions};
 use std::io;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
@@ -126,16 +125,7 @@ impl Journal {
             .connection
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(failed)?;
-        // What is freed in this commit may be taken in it.
-        for change in changes {
-            free(&transaction, change).map_err(failed)?;
-        }
-        for change in changes {
-            match change {
-                Change::Lease(record) => put(&transaction, record, &path)?,
-                Change::Forgotten(lease) => forget(&transaction, *lease).map_err(failed)?,
-            }
-        }
+        commit::put_all(&transaction, changes, &path)?;
         transaction.commit().map_err(failed)
     }
 
@@ -241,80 +231,6 @@ fn connect(path: &Path) -> Result<Connection, JournalError> {
         .busy_timeout(std::time::Duration::from_secs(5))
         .map_err(failed)?;
     Ok(connection)
-}
-
-fn free(transaction: &Transaction<'_>, change: &Change) -> rusqlite::Result<()> {
-    let lease = match change {
-        Change::Lease(record) => record.lease,
-        Change::Forgotten(lease) => *lease,
-    };
-    for table in [
-        "DELETE FROM held WHERE lease = ?1",
-        "DELETE FROM held_unit WHERE lease = ?1",
-    ] {
-        transaction
-            .prepare_cached(table)?
-            .execute([lease.as_bytes().as_slice()])?;
-    }
-    Ok(())
-}
-
-fn put(
-    transaction: &Transaction<'_>,
-    record: &LeaseRecord,
-    path: &Path,
-) -> Result<(), JournalError> {
-    let bytes = encoded(record, path)?;
-    put_row(transaction, record, &bytes).map_err(|source| failed(path, "write", source))
-}
-
-fn put_row(
-    transaction: &Transaction<'_>,
-    record: &LeaseRecord,
-    bytes: &[u8],
-) -> rusqlite::Result<()> {
-    let lease = record.lease.as_bytes().as_slice();
-    transaction
-        .prepare_cached(
-            "INSERT INTO lease (lease, broker, state, run, sequence, running_ms, record)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
-             ON CONFLICT (lease) DO UPDATE SET state = excluded.state, run = excluded.run,
-                 sequence = excluded.sequence, running_ms = excluded.running_ms,
-                 record = excluded.record",
-        )?
-        .execute(params![
-            lease,
-            record.broker.as_bytes().as_slice(),
-            record.state.word(),
-            record.state.run(),
-            signed(record.sequence),
-            signed(record.running().0),
-            bytes,
-        ])?;
-    for Held { resource, epoch } in record.state.held() {
-        transaction
-            .prepare_cached("INSERT INTO held (resource, lease) VALUES (?1, ?2)")?
-            .execute(params![resource.as_str(), lease])?;
-        for unit in slices::units(resource) {
-            transaction
-                .prepare_cached("INSERT INTO held_unit (gpu, unit, lease) VALUES (?1, ?2, ?3)")?
-                .execute(params![parent(resource), unit, lease])?;
-        }
-        transaction
-            .prepare_cached(
-                "INSERT INTO epoch (resource, epoch) VALUES (?1, ?2)
-                 ON CONFLICT (resource) DO UPDATE SET epoch = max(epoch, excluded.epoch)",
-            )?
-            .execute(params![resource.as_str(), signed(*epoch)])?;
-    }
-    Ok(())
-}
-
-fn forget(transaction: &Transaction<'_>, lease: LeaseId) -> rusqlite::Result<()> {
-    transaction
-        .prepare_cached("DELETE FROM lease WHERE lease = ?1")?
-        .execute([lease.as_bytes().as_slice()])?;
-    Ok(())
 }
 
 fn read(connection: &Connection, path: &Path) -> Result<Recovered, JournalError> {

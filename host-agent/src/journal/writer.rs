@@ -16,7 +16,7 @@ enum Job {
     Commit(Vec<Change>),
     List(Option<Box<Listing>>),
     Slices(Vec<KnownChange>),
-    Health(Box<Kept>),
+    Health(Box<Kept>, Vec<Change>),
 }
 
 type Reply = oneshot::Sender<Result<(), JournalError>>;
@@ -72,8 +72,8 @@ impl JournalWriter {
     ///
     /// # Errors
     /// When SQLite fails, or the thread is gone.
-    pub async fn keep_health(&self, kept: Kept) -> Result<(), JournalError> {
-        self.ask(Job::Health(Box::new(kept))).await
+    pub async fn keep_health(&self, kept: Kept, changes: &[Change]) -> Result<(), JournalError> {
+        self.ask(Job::Health(Box::new(kept), changes.to_vec())).await
     }
 
     /// Closes the journal after what was asked before, and lets go of its folder.
@@ -102,7 +102,7 @@ fn serve(mut journal: Journal, mut jobs: mpsc::Receiver<(Job, Reply)>) {
             Job::Commit(changes) => journal.commit(&changes),
             Job::List(listing) => journal.set_listing(listing.as_deref()),
             Job::Slices(changes) => journal.note_slices(&changes),
-            Job::Health(kept) => journal.keep_health(&kept),
+            Job::Health(kept, changes) => journal.keep_health(&kept, &changes),
         };
         // An asker that went away is an agent that is being dropped; the commit stands.
         let _ = reply.send(result);

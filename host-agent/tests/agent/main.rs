@@ -7,6 +7,8 @@ mod broker;
 mod world;
 
 mod benches;
+mod card;
+mod faults;
 mod health;
 mod leaving;
 mod lives;

@@ -230,7 +230,7 @@ async fn a_reset_is_refused_while_the_gpu_is_used_and_bounded_otherwise() {
     seen(&supervisor, |found| found.gpus().len() == 1).await;
     let gpu = machine.uuid(0);
     let said = machine.folder.path().join("said");
-    let program = program(&machine, &format!("echo \"$@\" > {}", said.display()));
+    let program = program(&machine, &format!("echo \"$@\" >> {}", said.display()));
     let refused = supervisor.reset(&gpu, program.clone()).await;
     assert_eq!(refused, Err(CallError::Fault(Fault::InUse)));
     assert!(!said.exists());
@@ -239,7 +239,7 @@ async fn a_reset_is_refused_while_the_gpu_is_used_and_bounded_otherwise() {
     supervisor.reset(&gpu, program).await.unwrap();
     assert_eq!(
         std::fs::read_to_string(&said).unwrap(),
-        "--gpu-reset -i 00000000:05:00.0\n"
+        "-i 00000000:05:00.0 -pm 0\n--gpu-reset -i 00000000:05:00.0\n-i 00000000:05:00.0 -pm 1\n"
     );
     seen(&supervisor, |found| found.gpus().len() == 1).await;
     news.next("a sample after the reset", |news| {

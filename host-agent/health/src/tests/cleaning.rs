@@ -1,7 +1,7 @@
 //! Between two leases, and resets, with everything around them.
 
 use super::stage::{
-    GIB, Stage, alarms, boot, devices, ended, gpu, resets, restored, slice, withdrawn,
+    GIB, Stage, alarms, boot, devices, ended, gpu, lease, resets, restored, slice, withdrawn,
 };
 use crate::between::{Dirty, Scrubbed};
 use crate::input::Act;
@@ -220,4 +220,57 @@ fn other_vendors_and_lost_gpus() {
     stage.state(1, GpuState::Ready);
     stage.run(12);
     assert_eq!(stage.fit().len(), 8);
+}
+
+/// Between the moment in which a lease has a GPU no more and the one in which that is heard of here, nobody gets it.
+#[test]
+fn what_another_lease_has_or_had_is_worth_a_wait() {
+    let mut stage = Stage::new();
+    stage.take(1, &[0]);
+    stage.take_slice(2, 1, 3);
+    let whole = |number| crate::machine::Place::whole(&gpu(number));
+    let waits = |stage: &Stage, number, place| {
+        let waits = stage.health.not_left(lease(number), &[place]);
+        waits.map(|unfit| unfit.soon)
+    };
+    assert_eq!(waits(&stage, 1, whole(0)), None);
+    assert_eq!(waits(&stage, 9, whole(0)), Some(true));
+    assert_eq!(waits(&stage, 9, whole(1)), Some(true));
+    assert_eq!(waits(&stage, 9, slice(1, 3)), Some(true));
+    assert_eq!(waits(&stage, 9, slice(1, 5)), None);
+    assert_eq!(waits(&stage, 9, whole(2)), None);
+    // An agent that starts again does not know whose it was.
+    let kept = crate::health::Health::recovered(stage.health.kept(), boot(1));
+    assert!(kept.not_left(lease(1), &[whole(0)]).is_some());
+}
+
+/// A display's process has another number after a boot: it is no lease's.
+#[test]
+fn what_runs_right_after_a_boot_is_the_machines_own() {
+    let mut stage = Stage::new();
+    let display = |pid| {
+        Some(vec![host_nvml::sample::Process {
+            pid,
+            kind: host_nvml::sample::ProcessKind::Graphics,
+            memory: None,
+            gpu_instance: None,
+            compute_instance: None,
+        }])
+    };
+    let uses = |stage: &mut Stage, pid| {
+        stage.reads(0, |reading| {
+            reading.processes = display(pid);
+            reading.memory_used = Some(Bytes(300 << 20));
+        });
+    };
+    uses(&mut stage, 900);
+    stage.run(4);
+    stage.take(1, &[0]);
+    let mut booted = Stage::new();
+    booted.health = crate::health::Health::recovered(stage.health.kept(), boot(2));
+    uses(&mut booted, 777);
+    booted.hear(crate::input::Input::Machine(devices()));
+    booted.hear(crate::input::Input::Tenants(Vec::new()));
+    booted.run(12);
+    assert!(booted.is_fit(0), "{:?}", booted.fitness(0));
 }

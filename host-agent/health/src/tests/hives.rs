@@ -96,3 +96,31 @@ fn a_switch_that_fails_ends_leases_of_more_than_one_gpu() {
     stage.hear(Input::FabricUp);
     assert!(stage.health.unfit(&pair).is_none());
 }
+
+/// Its driver writes to the kernel's log what it does; the machine is looked at after it.
+#[test]
+fn the_kernels_log_tells_of_a_reset_of_amds() {
+    let mut stage = hive();
+    stage.take(1, &[1]);
+    let acts = stage.line("amdgpu 0000:01:00.0: amdgpu: GPU reset begin!");
+    assert!(acts.contains(&Act::Freeze(vec![lease(1)])));
+    // Lines of a GPU elsewhere on the bus are nobody's.
+    stage.line("amdgpu 0000:31:00.0: amdgpu: GPU reset(1) succeeded!");
+    amd(&mut stage, 1, AmdEvent::Healthy);
+    assert!(!stage.is_fit(1));
+    stage.line("amdgpu 0000:01:00.0: amdgpu: GPU reset(1) succeeded!");
+    let acts = amd(&mut stage, 1, AmdEvent::Healthy);
+    assert!(acts.contains(&Act::LetGoOn(vec![lease(1)])));
+    assert!(stage.is_fit(1));
+}
+
+/// Nobody tells whether it answers, and this host has no test for it: its owner's word is enough.
+#[test]
+fn a_gpu_of_amds_that_its_owner_has_checked_is_leased_again() {
+    let mut stage = hive();
+    amd(&mut stage, 0, AmdEvent::EccThreshold);
+    stage.run(60);
+    assert_eq!(stage.until(0), Some(Until::Checked));
+    stage.hear(Input::Checked(gpu(0)));
+    assert!(stage.is_fit(0));
+}

@@ -40,10 +40,21 @@ pub(super) fn allowed(facts: &ResetFacts) -> Result<(), Fault> {
     }
 }
 
-/// Resets the GPU at `pci`.
-pub(super) async fn run(program: &Path, pci: &str) -> Result<(), CallError> {
+/// Resets the GPU at `pci`. One that the persistence daemon holds open is let go of for as long as it takes.
+pub(super) async fn run(program: &Path, pci: &str, persistence: bool) -> Result<(), CallError> {
+    if persistence {
+        tell(program, &["-i", pci, "-pm", "0"]).await?;
+    }
+    let done = tell(program, &["--gpu-reset", "-i", pci]).await;
+    if persistence && let Err(error) = tell(program, &["-i", pci, "-pm", "1"]).await {
+        tracing::warn!(pci, %error, "the driver is not kept loaded for this GPU any more");
+    }
+    done
+}
+
+async fn tell(program: &Path, words: &[&str]) -> Result<(), CallError> {
     let child = Command::new(program)
-        .args(["--gpu-reset", "-i", pci])
+        .args(words)
         .stdin(Stdio::null())
         .kill_on_drop(true)
         .output();
@@ -57,8 +68,9 @@ pub(super) async fn run(program: &Path, pci: &str) -> Result<(), CallError> {
     let said = String::from_utf8_lossy(&output.stdout);
     let said = said.lines().find(|line| !line.trim().is_empty());
     Err(CallError::Ended(format!(
-        "{} --gpu-reset: {}",
+        "{} {}: {}",
         program.display(),
+        words.join(" "),
         said.unwrap_or("it failed without a word")
     )))
 }

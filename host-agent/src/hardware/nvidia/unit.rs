@@ -274,7 +274,8 @@ impl Unit {
         if let Some(process) = self.process.take() {
             process.kill(DEATH).await;
         }
-        let done = reset::run(&program, &self.seen.identity.pci).await;
+        let persistence = facts.persistence.unwrap_or(false);
+        let done = reset::run(&program, &self.seen.identity.pci, persistence).await;
         self.next = Instant::now();
         done
     }
