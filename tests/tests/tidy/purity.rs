@@ -1,5 +1,5 @@
 //! The rule that pure modules stay pure: no socket, file, clock, environment, task or lock in a
-//! `core/` folder or in the protocol, its `net/` and `operator/` aside.
+//! `core/` folder, in the protocol, its `net/` and `operator/` aside, or in a crate of rules alone.
 //!
 //! It reads the syntax tree, so that a comment may name what the code may not. Must not follow
 //! types across files: a pure module that calls an impure one is stopped by that one's rule.
@@ -10,6 +10,14 @@ use super::{Source, Violation};
 
 /// The parts of the protocol that are not pure, each behind a feature of its own.
 const IMPURE_ROOMS: [&str; 2] = ["protocol/src/net/", "protocol/src/operator/"];
+
+/// Crates that are rules and nothing else.
+const PURE_CRATES: [&str; 4] = [
+    "protocol/src/",
+    "protocol/mig/src/",
+    "protocol/audit/src/",
+    "host-agent/health/src/",
+];
 
 /// Paths that no pure module names, as the segments in a row that give them away.
 const IMPURE: [&[&str]; 18] = [
@@ -69,11 +77,11 @@ pub(super) fn pure_modules(source: &Source) -> Vec<Violation> {
 
 fn is_pure(path: &str) -> bool {
     let core = path.contains("/src/core/") || path.ends_with("/src/core.rs");
-    let protocol = path.starts_with("protocol/src/")
+    let rules = PURE_CRATES.iter().any(|root| path.starts_with(root))
         && !IMPURE_ROOMS.iter().any(|room| path.starts_with(room));
     // Modules that only a test build has.
-    let test = path.ends_with("/tests.rs") || path.contains("/src/core/tests/");
-    path.ends_with(".rs") && (core || protocol) && !test
+    let test = path.ends_with("/tests.rs") || path.contains("/tests/");
+    path.ends_with(".rs") && (core || rules) && !test
 }
 
 /// What about this path is impure, if anything.
@@ -242,6 +250,24 @@ mod tests {
         check("protocol/src/net/swarm.rs", "use std::fs;", &[]);
         check("protocol/src/operator/files.rs", "use std::fs;", &[]);
         check("broker/src/store.rs", "use std::fs;", &[]);
+    }
+
+    #[test]
+    fn crates_of_rules_are_pure_to_the_last_file() {
+        for path in [
+            "protocol/mig/src/lost.rs",
+            "protocol/audit/src/judge.rs",
+            "host-agent/health/src/machine.rs",
+        ] {
+            check(path, "use std::time::Instant;", &["std::time::Instant"]);
+        }
+        for path in [
+            "host-agent/health/src/tests/stage.rs",
+            "protocol/mig/tests/plans.rs",
+            "host-agent/measure/src/disk.rs",
+        ] {
+            check(path, "use std::fs;", &[]);
+        }
     }
 
     #[test]

@@ -24,9 +24,22 @@ const UNFINISHED: [&str; 5] = [
 /// Folders that exist only where the code was first written.
 const WORKPLACE: [&str; 1] = [concat!("/wo", "rk/")];
 
-/// Who must not know whom: a member, and the members its manifest may not name.
+/// Who must not know whom: a folder of members, and the members that no manifest in it may name.
 const STRANGERS: [(&str, &[&str]); 4] = [
-    ("protocol", &["broker", "host-agent", "client-cli"]),
+    (
+        "protocol",
+        &[
+            "broker",
+            "host-agent",
+            "client-cli",
+            "host-nvml",
+            "measure",
+            "gpu-bench",
+            "gpu-health",
+            "vk-compute",
+            "prover",
+        ],
+    ),
     ("broker", &["host-agent", "client-cli"]),
     ("host-agent", &["broker", "client-cli"]),
     ("client-cli", &["broker", "host-agent"]),
@@ -97,9 +110,11 @@ pub(super) fn workplace(source: &Source) -> Vec<Violation> {
 
 /// The parts know the protocol and not each other, and features are named in one place.
 pub(super) fn dependencies(source: &Source) -> Vec<Violation> {
-    let Some((member, "Cargo.toml")) = source.path.split_once('/') else {
+    // The workspace's own manifest is where versions and features are named.
+    let Some(folder) = source.path.strip_suffix("/Cargo.toml") else {
         return Vec::new();
     };
+    let member = folder.split('/').next().unwrap_or_default();
     let strangers = STRANGERS
         .iter()
         .find(|(name, _)| *name == member)
@@ -119,7 +134,7 @@ pub(super) fn dependencies(source: &Source) -> Vec<Violation> {
             .map_or(line, |(_, entry)| entry);
         let name = entry.split(['.', '=', ' ', ']']).next().unwrap_or_default();
         if strangers.contains(&name) {
-            found.push(source.violation(format!("{member} must not depend on {name}")));
+            found.push(source.violation(format!("{folder} must not depend on {name}")));
         }
         if line.contains("features") && !line.starts_with('#') {
             found.push(source.violation("features are named in the workspace's manifest only"));
@@ -269,6 +284,25 @@ mod tests {
             &way("protocol.workspace = true"),
             0,
         );
+        // A member within a member keeps the same rules.
+        check(
+            dependencies,
+            "host-agent/nvml/Cargo.toml",
+            &way("broker.workspace = true"),
+            1,
+        );
+        check(
+            dependencies,
+            "protocol/audit/Cargo.toml",
+            &way("gpu-health.workspace = true"),
+            1,
+        );
+        check(
+            dependencies,
+            "host-agent/nvml/Cargo.toml",
+            &way("protocol-pure.workspace = true"),
+            0,
+        );
         check(
             dependencies,
             "tests/Cargo.toml",
@@ -287,6 +321,7 @@ mod tests {
     fn a_feature_named_in_a_member_is_found() {
         let text = "[dependencies]\ntokio = { workspace = true, features = [\"io-std\"] }\n";
         check(dependencies, "broker/Cargo.toml", text, 1);
+        check(dependencies, "tests/fake-nvml/Cargo.toml", text, 1);
         check(dependencies, "Cargo.toml", text, 0);
     }
 }
