@@ -100,10 +100,7 @@ impl Proofs {
             }
             tokio::time::sleep(POLL).await;
         }
-        let (mut poll, mut tidy) = (
-            tokio::time::interval(POLL),
-            tokio::time::interval(TIDY),
-        );
+        let (mut poll, mut tidy) = (tokio::time::interval(POLL), tokio::time::interval(TIDY));
         loop {
             tokio::select! {
                 biased;
@@ -197,7 +194,11 @@ impl AtWork {
             Err(why) => Err(why),
         };
         let outcome = match &proved {
-            Ok(all) if all.iter().any(|one| matches!(one.talked, Talked::Broken(_))) => {
+            Ok(all)
+                if all
+                    .iter()
+                    .any(|one| matches!(one.talked, Talked::Broken(_))) =>
+            {
                 Outcome::Broken
             }
             Ok(_) => Outcome::Judged,
@@ -275,11 +276,7 @@ impl AtWork {
         }
     }
 
-    async fn judged(
-        &self,
-        about: &About<'_>,
-        transcript: Transcript,
-    ) -> Result<Finding, String> {
+    async fn judged(&self, about: &About<'_>, transcript: Transcript) -> Result<Finding, String> {
         let About {
             assignment,
             device,
@@ -330,4 +327,3 @@ fn command(device: &ResourceName, of: usize) -> Vec<&str> {
         (_, _) => vec!["feira-prover"],
     }
 }
-

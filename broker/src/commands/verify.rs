@@ -9,7 +9,10 @@ use protocol::operator::{Exit, Failure, counted};
 pub(super) fn verify(place: &Place, typed: &Verify) -> Result<Exit, Failure> {
     let request = match (typed.what.parse().ok(), typed.what.parse().ok()) {
         (None, None) => {
-            let what = format!("'{}' is neither the id of a host nor that of an offer", typed.what);
+            let what = format!(
+                "'{}' is neither the id of a host nor that of an offer",
+                typed.what
+            );
             return Err(Failure::new(Exit::Usage, what)
                 .help("whole ids stand in: feira-broker hosts --json"));
         }

@@ -82,8 +82,18 @@ impl File {
             Ok(count)
         };
         // A proof takes a GPU's whole power and memory: no more than one a day.
-        let every = time("proof_every_s", self.proof_every_s, usual.every, DAY..=30 * DAY)?;
-        let stands = time("proof_stands_s", self.proof_stands_s, usual.stands, DAY..=90 * DAY)?;
+        let every = time(
+            "proof_every_s",
+            self.proof_every_s,
+            usual.every,
+            DAY..=30 * DAY,
+        )?;
+        let stands = time(
+            "proof_stands_s",
+            self.proof_stands_s,
+            usual.stands,
+            DAY..=90 * DAY,
+        )?;
         if stands.0 <= 2 * every.0 {
             let problem = format!(
                 "it must be longer than twice `proof_every_s`, {every}, which is how long the next proof may take to come"
@@ -91,7 +101,12 @@ impl File {
             return Err(("proof_stands_s", problem));
         }
         let first = self.proof_first_within_s;
-        let first_within = time("proof_first_within_s", first, usual.first_within, 1..=7 * DAY)?;
+        let first_within = time(
+            "proof_first_within_s",
+            first,
+            usual.first_within,
+            1..=7 * DAY,
+        )?;
         let keep = time("proof_keep_s", self.proof_keep_s, keep, DAY..=365 * DAY)?;
         if keep < stands {
             let problem = format!("it must be at least `proof_stands_s`, {stands}");
@@ -102,7 +117,12 @@ impl File {
             stands,
             first_within,
             at_once: count("proofs_at_once", self.proofs_at_once, usual.at_once, 64)?,
-            per_hour: count("proofs_per_hour", self.proofs_per_hour, usual.per_hour, 3600)?,
+            per_hour: count(
+                "proofs_per_hour",
+                self.proofs_per_hour,
+                usual.per_hour,
+                3600,
+            )?,
         };
         Ok((rules, keep))
     }

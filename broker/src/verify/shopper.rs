@@ -1,7 +1,7 @@
 //! The renter whom nobody knows: a key of its own, money, one lease, and nothing left in the end.
 
 use super::AtWork;
-use super::talk::Door;
+use super::talk::{Door, Ways};
 use crate::core::command::{Answer, Command};
 use crate::core::proofs::{Assignment, DISK, Float, ProofOrder, renter_key};
 use ed25519_dalek::SigningKey;
@@ -11,7 +11,7 @@ use protocol::job::Job;
 use protocol::lease::{LeaseView, Phase};
 use protocol::message::Rejection;
 use protocol::names;
-use protocol::net::{Identity, Multiaddr, Node, NodeConfig, NodeEvents, circuit_address, parse_address};
+use protocol::net::{Identity, Node, NodeConfig, NodeEvents, circuit_address, parse_address};
 use protocol::offer::ResourceName;
 use protocol::order::{LeaseAction, LeaseCommand, Order, Target};
 use protocol::signed::{Envelope, Signed, Statement, Verified};
@@ -42,7 +42,7 @@ pub(super) struct Lease {
     id: LeaseId,
     host: HostId,
     pub(super) resources: Vec<ResourceName>,
-    addresses: Vec<Multiaddr>,
+    ways: Ways,
 }
 
 impl<'a> Shopper<'a> {
@@ -99,7 +99,7 @@ impl<'a> Shopper<'a> {
             id: lease,
             host: assignment.host,
             resources: resources.map_err(|refused| refused.to_string())?,
-            addresses: self.ways(assignment.host, view).await,
+            ways: self.ways(assignment.host, view).await,
         })
     }
 
@@ -160,17 +160,19 @@ impl<'a> Shopper<'a> {
         }
     }
 
-    /// The ways to the host: through this broker's own relay, where every renter looks alike, before direct ones,
-    /// where this machine's address would be seen.
-    async fn ways(&self, host: HostId, view: LeaseView) -> Vec<Multiaddr> {
+    /// The ways to the host: this broker's own relay at every address of it, and what any renter is told.
+    async fn ways(&self, host: HostId, view: LeaseView) -> Ways {
         let (node, broker) = (&self.at_work.node, self.at_work.api.broker);
         let own = node.listen_addresses().await;
-        let circuits = own
+        let own = own
             .iter()
             .map(|address| circuit_address(address, broker.into(), host.into()));
-        let others = view.access.addresses.iter();
-        let others = others.filter_map(|address| parse_address(address).ok());
-        circuits.chain(others).collect()
+        let told = view.access.addresses.iter();
+        let told = told.filter_map(|address| parse_address(address).ok());
+        let (relayed, direct) = own
+            .chain(told)
+            .partition(|address| address.to_string().contains("/p2p-circuit/"));
+        Ways { relayed, direct }
     }
 
     /// A node with the renter's key and no address of its own, and what it would be asked, which is nothing.
@@ -188,7 +190,7 @@ impl<'a> Shopper<'a> {
             node,
             key: &self.key,
             host: lease.host,
-            addresses: lease.addresses.clone(),
+            ways: lease.ways.clone(),
             lease: lease.id,
             now: self.at_work.api.clock.now(),
         }
@@ -202,7 +204,9 @@ impl<'a> Shopper<'a> {
                 match self.leave_once().await {
                     Ok(()) => return,
                     Err(Rejection::ShuttingDown) => return,
-                    Err(why) => tracing::debug!(order = %self.order, %why, "a lease of a proof is not over yet"),
+                    Err(why) => {
+                        tracing::debug!(order = %self.order, %why, "a lease of a proof is not over yet")
+                    }
                 }
                 tokio::time::sleep(LOOK).await;
             }
@@ -223,8 +227,8 @@ impl<'a> Shopper<'a> {
             if view.phase.is_open() {
                 let action = LeaseAction::End;
                 let signed = self.sign(LeaseCommand { lease, action });
-                let signed = signed
-                    .map_err(|error| Rejection::Malformed(Text::cut(&error.to_string())))?;
+                let signed =
+                    signed.map_err(|error| Rejection::Malformed(Text::cut(&error.to_string())))?;
                 market.command(Command::Lease(signed)).await?;
             }
         }

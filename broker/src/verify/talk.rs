@@ -20,9 +20,7 @@ use protocol::ids::{HostId, LeaseId, MessageId};
 use protocol::net::frames::{MessageReader, read_message, write_message};
 use protocol::net::{Multiaddr, Node, Tunnel};
 use protocol::signed::{Envelope, Signed};
-use protocol::tunnel::{
-    Downward, Exec, Opening, OpeningReply, Purpose, TunnelRequest, Upward,
-};
+use protocol::tunnel::{Downward, Exec, Opening, OpeningReply, Purpose, TunnelRequest, Upward};
 use protocol::units::{Millis, Seconds, Timestamp};
 use std::time::Duration;
 use tokio::io::{ReadHalf, WriteHalf};
@@ -35,6 +33,15 @@ const CONNECT: Duration = Duration::from_secs(20);
 const LINGER: Duration = Duration::from_secs(45);
 const VALIDITY: Seconds = Seconds(60);
 
+/// How a host is reached.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Ways {
+    /// Through relays, where every renter looks alike.
+    pub(super) relayed: Vec<Multiaddr>,
+    /// Directly, where this machine's address is seen: only when there is no other way.
+    pub(super) direct: Vec<Multiaddr>,
+}
+
 /// Where the container of a proof is reached.
 #[derive(Debug)]
 pub(super) struct Door<'a> {
@@ -44,8 +51,8 @@ pub(super) struct Door<'a> {
     pub(super) key: &'a SigningKey,
     /// The host.
     pub(super) host: HostId,
-    /// Its addresses, best first.
-    pub(super) addresses: Vec<Multiaddr>,
+    /// The ways to it.
+    pub(super) ways: Ways,
     /// The lease.
     pub(super) lease: LeaseId,
     /// By the broker's clock.
@@ -76,8 +83,12 @@ pub(super) enum Talked {
 /// Why there is none, in words for the log.
 pub(super) async fn open(door: &Door<'_>, command: &[&str]) -> Result<Opened, String> {
     let host = door.host.into();
-    let connected = door.node.connect(host, door.addresses.clone(), CONNECT);
-    connected.await.map_err(|error| error.to_string())?;
+    let Ways { relayed, direct } = door.ways.clone();
+    if let Err(error) = door.node.connect(host, relayed, CONNECT).await {
+        tracing::debug!(%error, "a host is not reached through a relay");
+        let connected = door.node.connect(host, direct, CONNECT).await;
+        connected.map_err(|error| error.to_string())?;
+    }
     let mut tunnel = door
         .node
         .open_tunnel(host, CONNECT)
@@ -193,7 +204,9 @@ pub(super) async fn converse(opened: Opened, mut verifier: Verifier) -> Talked {
             Next::Over(transcript) if broke => return Talked::Broken(transcript),
             Next::Over(transcript) => return Talked::Over(transcript),
             Next::Say(ask) => {
-                let said = frame::encode(&ask).ok().and_then(|bytes| Blob::new(bytes).ok());
+                let said = frame::encode(&ask)
+                    .ok()
+                    .and_then(|bytes| Blob::new(bytes).ok());
                 let written = match said {
                     Some(bytes) => write_message(&mut to_host, &Upward::Input(bytes)).await,
                     None => Ok(()),
@@ -230,7 +243,8 @@ async fn listen(
                 let later = timeout(LINGER, from_host.next::<Downward>()).await;
                 return match later {
                     // It lives: it was late, or nothing more comes over a tunnel that answers pings.
-                    Err(_) | Ok(Ok(Some(Downward::Output(_) | Downward::Errors(_) | Downward::Exit(_)))) => {
+                    Err(_)
+                    | Ok(Ok(Some(Downward::Output(_) | Downward::Errors(_) | Downward::Exit(_)))) => {
                         News::Heard(Heard::Silence)
                     }
                     Ok(Ok(Some(Downward::Broken(_)) | None) | Err(_)) => News::Broke,
@@ -240,7 +254,10 @@ async fn listen(
         match down {
             Ok(Some(Downward::Output(bytes))) => frames.push(&bytes),
             Ok(Some(Downward::Errors(bytes))) => {
-                tracing::debug!("the prover says: {}", String::from_utf8_lossy(&bytes).trim());
+                tracing::debug!(
+                    "the prover says: {}",
+                    String::from_utf8_lossy(&bytes).trim()
+                );
             }
             // The prover ended although the tunnel lives.
             Ok(Some(Downward::Exit(_))) => return News::Heard(Heard::Silence),

@@ -17,6 +17,8 @@ mod logged;
 #[cfg(test)]
 mod operator;
 #[cfg(test)]
+mod proofs;
+#[cfg(test)]
 mod refusals;
 #[cfg(test)]
 mod rental;

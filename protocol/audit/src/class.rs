@@ -180,6 +180,18 @@ pub fn find(model: &str, memory: Bytes) -> Result<Class, ClassError> {
     Ok(class)
 }
 
+/// The class that is called so, like `H100-SXM` or `H100-SXM 1g.10gb`.
+#[must_use]
+pub fn named(name: &str) -> Option<Class> {
+    CARDS.iter().find_map(|card| {
+        if card.name == name {
+            return Some(whole_class(card));
+        }
+        let slice = name.strip_prefix(card.name)?.strip_prefix(' ')?;
+        slice_class(card, slice).ok()
+    })
+}
+
 fn whole_class(card: &Card) -> Class {
     Class {
         name: card.name.to_owned(),

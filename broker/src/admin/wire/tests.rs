@@ -9,11 +9,12 @@ fn a_deposit_reads_like_one() {
         renter: RenterId::from_bytes([255; 32]),
         amount: MicroUsd(10_250_000),
         memo: Text::new("wire 7").unwrap(),
+        stranger: false,
     });
     let line = serde_json::to_string(&request).unwrap();
     // 32 bytes of ones are 51 z and one bit padded to 10000 = g.
     let expected = format!(
-        r#"{{"ask":"deposit","id":"t-{}","renter":"r-{}g","amount_usd":"10.250000","memo":"wire 7"}}"#,
+        r#"{{"ask":"deposit","id":"t-{}","renter":"r-{}g","amount_usd":"10.250000","memo":"wire 7","stranger":false}}"#,
         "0".repeat(26),
         "z".repeat(51)
     );
@@ -44,6 +45,7 @@ fn times_are_utc_and_money_may_be_owed() {
         host: HostId::from_bytes([1; 32]),
         connected: false,
         heard_at: Some(Timestamp(1_000_000_000_000)),
+        proofs: Vec::new(),
         offers: 0,
         leases: 0,
         pending: MicroUsd(-1),

@@ -214,8 +214,7 @@ impl Desk {
                     level: listing.verification().clone(),
                     unprovable: classes.find(offer).err().map(|error| error.to_string()),
                     due: schedule.and_then(|schedule| schedule.due(offer.id)),
-                    is_under_way: schedule
-                        .is_some_and(|schedule| schedule.is_under_way(offer.id)),
+                    is_under_way: schedule.is_some_and(|schedule| schedule.is_under_way(offer.id)),
                 }
             })
             .collect()
@@ -242,8 +241,7 @@ impl Desk {
         };
         for listing in self.book.host_offers(host, self.wall(now)) {
             let last = last_proof(&self.market.proofs, host, listing.offer());
-            let is_verified =
-                matches!(listing.verification(), VerificationLevel::Verified { .. });
+            let is_verified = matches!(listing.verification(), VerificationLevel::Verified { .. });
             let known = Known {
                 last: last.map(|last| self.book_time(last)),
                 holds: is_verified || last.is_none(),

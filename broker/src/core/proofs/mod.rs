@@ -16,5 +16,5 @@ mod decide;
 mod looking;
 
 pub use decide::{ProofOrder, renter_key};
-pub use looking::{Assignment, DISK, Float, ProofRow, ProofRules, Proving};
 pub(in crate::core) use looking::host_proved;
+pub use looking::{Assignment, DISK, Float, ProofRow, ProofRules, Proving};

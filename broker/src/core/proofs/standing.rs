@@ -37,7 +37,11 @@ pub struct Proofs {
 /// on the GPU a slice has is of no account.
 #[must_use]
 pub fn device(resource: &str) -> ResourceName {
-    Text::cut(resource.split_once('@').map_or(resource, |(slice, _)| slice))
+    Text::cut(
+        resource
+            .split_once('@')
+            .map_or(resource, |(slice, _)| slice),
+    )
 }
 
 impl Proofs {

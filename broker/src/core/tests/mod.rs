@@ -13,6 +13,7 @@ mod outbid;
 mod parties;
 mod play;
 mod portions;
+mod proofs;
 mod refusals;
 mod replay;
 mod reversal;

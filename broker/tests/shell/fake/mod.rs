@@ -2,6 +2,7 @@
 //! say is what a test makes them say.
 
 pub(crate) mod papers;
+pub(crate) mod prover;
 
 use broker::clock::Clock;
 use broker::config::{Config, MetricsAddress};
@@ -12,7 +13,7 @@ use ed25519_dalek::SigningKey;
 use protocol::ids::{BrokerId, HostId, LeaseId, PublicKey, RenterId};
 use protocol::lease::{Goal, LeaseView};
 use protocol::message::{self, BrokerReply, BrokerRequest, HostReply, HostRequest, Rejection};
-use protocol::net::{Identity, Multiaddr, Node, NodeConfig, NodeEvent, NodeEvents};
+use protocol::net::{Identity, Multiaddr, Node, NodeConfig, NodeEvent, NodeEvents, Tunnel};
 use protocol::operator::{Folder, ask};
 use protocol::units::Seconds;
 use std::sync::Arc;
@@ -130,6 +131,7 @@ impl Stand {
             renter,
             amount: dollars.parse().unwrap(),
             memo: protocol::bounded::Text::default(),
+            stranger: true,
         };
         let reply = self.operate(AdminRequest::Deposit(deposit)).await;
         assert!(matches!(reply, AdminReply::Deposited(_)), "{reply:?}");
@@ -268,6 +270,8 @@ impl Party {
 pub(crate) struct FakeHost {
     pub(crate) party: Party,
     pub(crate) goals: mpsc::Receiver<(PublicKey, Goal)>,
+    /// Tunnels that somebody opened.
+    pub(crate) tunnels: mpsc::Receiver<Tunnel>,
     /// Most goals that were with it at once.
     pub(crate) at_once: Arc<AtomicUsize>,
     _tasks: JoinSet<()>,
@@ -282,12 +286,19 @@ impl FakeHost {
     pub(crate) async fn slow(stand: &Stand, delay: Duration) -> Self {
         let (party, events) = Party::new(rand::random(), NodeConfig::host(Vec::new()), stand).await;
         let (sender, goals) = mpsc::channel(1024);
+        let (tunnel, tunnels) = mpsc::channel(16);
         let at_once = Arc::new(AtomicUsize::new(0));
         let mut tasks = JoinSet::new();
-        tasks.spawn(note_goals(events, sender, delay, Arc::clone(&at_once)));
+        tasks.spawn(note_goals(
+            events,
+            (sender, tunnel),
+            delay,
+            Arc::clone(&at_once),
+        ));
         Self {
             party,
             goals,
+            tunnels,
             at_once,
             _tasks: tasks,
         }
@@ -319,20 +330,23 @@ impl FakeHost {
 
 async fn note_goals(
     mut events: NodeEvents,
-    goals: mpsc::Sender<(PublicKey, Goal)>,
+    (goals, tunnels): (mpsc::Sender<(PublicKey, Goal)>, mpsc::Sender<Tunnel>),
     delay: Duration,
     at_once: Arc<AtomicUsize>,
 ) {
     let mut answers = JoinSet::new();
     while let Some(event) = events.recv().await {
         while answers.try_join_next().is_some() {}
-        let NodeEvent::Request {
-            peer,
-            bytes,
-            responder,
-        } = event
-        else {
-            continue;
+        let (peer, bytes, responder) = match event {
+            NodeEvent::Request {
+                peer,
+                bytes,
+                responder,
+            } => (peer, bytes, responder),
+            NodeEvent::Tunnel { tunnel, .. } => {
+                let _ = tunnels.try_send(tunnel);
+                continue;
+            }
         };
         let HostRequest::Goal(goal) = message::decode(&bytes).unwrap();
         let goals = goals.clone();

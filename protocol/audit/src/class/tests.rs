@@ -179,3 +179,17 @@ fn what_has_no_class_or_admits_too_little_is_told_so() {
     // What the driver of a real T4 reports: 15 360 MiB, of 16 GB.
     assert!(find("Tesla T4", Bytes(15_360 << 20)).is_ok());
 }
+
+#[test]
+fn a_class_is_found_by_the_name_it_gives_itself() {
+    let found = |model: &str, gb| find(model, Bytes::from_gb(gb)).unwrap();
+    for class in [
+        found("NVIDIA GeForce RTX 4090", 24),
+        found("NVIDIA A100-SXM4-40GB", 40),
+        found("NVIDIA H100 80GB HBM3 MIG 1g.10gb", 10),
+    ] {
+        assert_eq!(named(&class.name), Some(class));
+    }
+    assert_eq!(named("H100"), None);
+    assert_eq!(named("T4 1g.4gb"), None);
+}
