@@ -54,7 +54,7 @@ pub struct Wishes {
     #[arg(long, value_enum)]
     pub chunks: Option<ChunksWord>,
     /// Sell slices of the GPUs: off, dynamic (what is asked for), dynamic:1g.10gb,3g.40gb (of these), or a fixed layout
-    /// like 3g.40gb,4g.40gb; for each GPU by itself: '0=off; 1=dynamic' [default: off]
+    /// like 3g.40gb,4g.40gb; for each GPU by itself: '0=off; 1=dynamic'; of AMD's all alike: CPX, CPX/NPS4 [default: off]
     #[arg(long, visible_alias = "partition", value_name = "LAYOUT", value_parser = partition::layouts)]
     pub partition_layout: Option<partition::LayoutWishes>,
     /// Of the GPUs with a dynamic layout, leave so many whole [default: 0]

@@ -7,7 +7,7 @@ use crate::bench::file::{ResultsError, Turn, load, save};
 use crate::bench::{Plan, Run, Watch, run};
 use crate::core::bench::{Outcome, Part, due, merged, with_measures};
 use crate::core::offer::Listed;
-use crate::hardware::Hardware;
+use crate::hardware::{Hardware, Measured, seat};
 use crate::runtime::Runtime;
 use protocol::ids::BrokerId;
 use protocol::machine::Machine;
@@ -50,9 +50,10 @@ impl Benches {
         }
     }
 
-    /// The offers with what was measured of them, and what drivers `said`.
-    pub(super) fn offered(&self, listed: Vec<Listed>, said: &[Outcome]) -> Vec<Listed> {
-        with_measures(listed, &merged(&self.results, said))
+    /// The offers with what was measured of them, and what drivers said of the GPUs that were `found`.
+    pub(super) fn offered(&self, listed: Vec<Listed>, found: Option<&Measured>) -> Vec<Listed> {
+        let said = found.map_or_else(Vec::new, |found| seat::said(&found.seats));
+        with_measures(listed, &merged(&self.results, &said))
     }
 
     /// Ends the run that is under way, if there is one.

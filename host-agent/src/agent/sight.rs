@@ -9,7 +9,7 @@ use crate::core::meter::Moment;
 use crate::core::offer::{Listed, offers};
 use crate::core::reconcile::{Containers, Observed};
 use crate::core::traffic::Crossed;
-use crate::hardware::{Hardware, Measured, machine, seat};
+use crate::hardware::{Hardware, Measured, machine};
 use crate::runtime::{Container, ContainerEvent, EngineFacts, Exit, RunState, Runtime, Traffic};
 use protocol::ids::{BrokerId, HostId, LeaseId};
 use protocol::machine::{ContainerNetwork, Machine};
@@ -21,8 +21,7 @@ use std::time::Duration;
 
 /// An engine that does not answer in this time is not there.
 const LOOK_DEADLINE: Duration = Duration::from_secs(30);
-/// The kernel's small files, and what the processes that ask the drivers know already: little to look at. A GPU without
-/// such a process is missed within this, and a look of the engine's.
+/// Small files, and what the drivers' processes know already. A GPU without such a process is missed within this.
 const HARDWARE_PERIOD: Millis = Millis(10_000);
 /// An engine that was lost is asked so much later, and each time twice as much up to the other. The watch of its
 /// events hears first that it is back.
@@ -224,8 +223,7 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
         self.engine.state = Ok(facts);
         self.engine.is_missed = false;
         self.engine.lost_pause = LOST_PAUSE_FIRST;
-        let before = self.standing.measured.as_ref();
-        if !before.is_some_and(|before| before.is_as(&measured)) {
+        if !matches!(&self.standing.measured, Some(before) if before.is_as(&measured)) {
             let gpus = measured.gpus().count();
             tracing::info!(gpus, cpu = %measured.processor.model, "the machine is measured");
             self.announce_soon();
@@ -249,9 +247,8 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
         };
         match listed {
             Ok(listed) => {
-                let seats = self.standing.measured.as_ref().map(|found| &found.seats);
-                let said = seats.map(seat::said).unwrap_or_default();
-                self.standing.offers = self.benches.offered(listed, &said);
+                let found = self.standing.measured.as_ref();
+                self.standing.offers = self.benches.offered(listed, found);
             }
             Err(error) => tracing::error!(%error, "the machine cannot be offered"),
         }

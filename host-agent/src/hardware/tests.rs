@@ -190,6 +190,32 @@ fn every_field_of_vasts_that_a_host_can_know_is_filled_in_its_unit() {
     }
 }
 
+#[test]
+fn a_warmer_gpu_is_the_same_and_one_that_is_missing_is_not() {
+    let amd = |temperature_c| AmdGpu {
+        gpu: crate::core::tests::gpu("GPU-a"),
+        render_minor: Some(128),
+        numa_node: None,
+        temperature_max_c: None,
+        hive: None,
+        partition: None,
+        reading: amd::AmdReading {
+            temperature_c,
+            ..amd::AmdReading::default()
+        },
+    };
+    let with = |amd: Vec<AmdGpu>| Measured {
+        amd,
+        ..SimHardware::without_gpu().measured
+    };
+    let cold = with(vec![amd(Some(40))]);
+    assert!(cold.is_as(&with(vec![amd(Some(80))])));
+    assert!(!cold.is_as(&with(Vec::new())));
+    let mut other = cold.clone();
+    other.toolkit = "1.18.0".to_owned();
+    assert!(!cold.is_as(&other));
+}
+
 /// Nothing that a machine can tell is left as nobody knows it.
 #[tokio::test]
 async fn this_machine_tells_what_it_has() {
