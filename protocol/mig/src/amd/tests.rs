@@ -110,3 +110,12 @@ fn modes_are_read_as_they_are_written_and_models_by_their_names() {
     assert_eq!(Model::find("Instinct MI300A"), Some(Model::Mi300a));
     assert_eq!(Model::find("Radeon RX 7900 XTX"), None);
 }
+
+#[test]
+fn memory_stays_as_it_is_where_none_is_asked_for() {
+    let domains = Division::new(Model::Mi300x, ComputeMode::Cpx, MemoryMode::Nps4).unwrap();
+    let with = |text: &str| domains.with(text.parse().unwrap());
+    assert_eq!(with("CPX"), Ok(domains));
+    assert_eq!(with("SPX"), Err(Invalid::Memory(ComputeMode::Spx)));
+    assert_eq!(with("SPX/NPS1").unwrap().to_string(), "SPX/NPS1");
+}
