@@ -168,7 +168,10 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
             let Ok(award) = record.award.verify().map(Verified::into_body) else {
                 continue;
             };
-            let due = compute_due(award.prices.compute, record.running());
+            // The price is of all its GPUs together.
+            let due = compute_due(award.prices.compute, record.running()).0;
+            let count = i64::try_from(record.share.resources.len()).unwrap_or(i64::MAX);
+            let due = MicroUsd(due / count.max(1));
             for resource in &record.share.resources {
                 let sum = all.entry(resource.clone()).or_default();
                 *sum = sum.saturating_add(due);

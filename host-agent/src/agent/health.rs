@@ -130,6 +130,7 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
             let gone = known.filter(|known| !devices.iter().any(|device| device.gpu == known.gpu));
             self.care.devices = gone.chain(devices.iter().cloned()).collect();
             let all = self.care.devices.clone();
+            self.care.tenants = None;
             self.heard(Input::Machine(all)).await?;
         }
         if std::mem::take(&mut self.care.is_measured) {

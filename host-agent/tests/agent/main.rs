@@ -9,6 +9,7 @@ mod world;
 mod benches;
 mod card;
 mod faults;
+mod gpus;
 mod health;
 mod leaving;
 mod lives;

@@ -195,6 +195,7 @@ async fn slices_are_made_again_after_a_reboot() {
         one,
         whole,
     } = scene().await;
+    let before = devices(&host, three.lease);
     agent.shutdown().await.unwrap();
     for (lease, _) in containers(&host).await {
         host.runtime.end(lease, 137, false);
@@ -222,6 +223,17 @@ async fn slices_are_made_again_after_a_reboot() {
         })
         .await;
     }
+    // The slice is another device than before, and its container has that one.
+    let seen = host.hardware.driver.seen();
+    let gpu = &seen[&name("GPU-0")];
+    let device = gpu
+        .instance(&name(BOTH[1]))
+        .unwrap()
+        .device
+        .clone()
+        .unwrap();
+    assert_eq!(devices(&host, three.lease), [device.to_string()]);
+    assert_ne!(devices(&host, three.lease), before);
     agent.shutdown().await.unwrap();
 }
 
