@@ -1,9 +1,11 @@
 //! What was typed, and nothing more: no file, no environment, no meaning.
 
+mod audit;
 mod host;
 mod lease;
 mod rent;
 
+pub(crate) use audit::{AuditArgs, AuditCheckArgs, AuditCommand, AuditShowArgs};
 pub(crate) use host::{HostArgs, HostCommand, HostScoreArgs, HostShowArgs};
 pub(crate) use lease::{
     ConvertArgs, ConvertTo, EndArgs, ExecArgs, LogsArgs, LsArgs, NameArgs, ResumeArgs, ShellArgs,
@@ -120,6 +122,8 @@ pub(crate) enum Command {
     Show(NameArgs),
     /// Show how reliable a host is, or compute it again from what brokers signed
     Host(HostArgs),
+    /// Show how a host's hardware was put to the proof, or judge a proof again
+    Audit(AuditArgs),
     /// Show what a lease's container wrote
     Logs(LogsArgs),
     /// Run a program in a lease's container

@@ -1,5 +1,6 @@
 //! One file for each command, and the one place that starts the runtime they need.
 
+pub(crate) mod audit;
 pub(crate) mod balance;
 pub(crate) mod bid;
 pub(crate) mod completions;
@@ -62,6 +63,7 @@ async fn dispatch(context: &Context, command: &Command) -> Result<Exit, Failure>
         Command::Ls(arguments) => ls::run(context, arguments).await,
         Command::Show(arguments) => show::run(context, arguments).await,
         Command::Host(arguments) => host::run(context, arguments).await,
+        Command::Audit(arguments) => audit::run(context, arguments).await,
         Command::Logs(arguments) => logs::run(context, arguments).await,
         Command::Exec(arguments) => exec::exec(context, arguments).await,
         Command::Shell(arguments) => exec::shell(context, arguments).await,

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 const HOST_FIELDS: &str = "\
 JSON: feira.host/1: host, and for each of brokers: broker as_of heard_at score score_millionths start_probability
 starts starts_failed survives_1h survives_24h survives_168h faults_decayed exposure_hours leased_hours idle_hours
-renter_hours_max renters hazard_per_hour faults leases heard broker_away
+renter_hours_max renters hazard_per_hour faults leases heard broker_away;
+with --why of show also hardware: for each offer broker offer verification unprovable
 
 How it is computed stands in the source: protocol/src/reliability.";
 

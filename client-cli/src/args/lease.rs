@@ -3,6 +3,7 @@
 use crate::amounts::{parse_days, parse_duration, parse_price, parse_variable};
 use protocol::job::Variable;
 use protocol::units::{PricePerHour, Seconds};
+use protocol::whole::whole;
 
 const LEASE_FIELDS: &str = "\
 JSON: feira.lease/1: id name kind partition state reason since broker host offer order renter image gpus cpu_millicores
@@ -35,10 +36,10 @@ pub(crate) struct LogsArgs {
     #[arg(short, long)]
     pub follow: bool,
     /// Nothing older than this, like 10m or 2h
-    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, allow_hyphen_values = true)]
     pub since: Option<Seconds>,
     /// Only so many last lines
-    #[arg(long, value_name = "LINES")]
+    #[arg(long, value_name = "LINES", value_parser = whole::<u32>(0..=u32::MAX.into()), allow_negative_numbers = true)]
     pub tail: Option<u32>,
     /// Each line with its time
     #[arg(short, long)]

@@ -1,10 +1,11 @@
 //! The words and flags of `feira rent` and `feira bid`.
 
 use crate::amounts::{in_cores, in_gigabytes, parse_cores, parse_days, parse_duration};
-use crate::amounts::{parse_gigabytes, parse_price, parse_variable, shortened};
+use crate::amounts::{parse_price, parse_room, parse_variable, shortened};
 use crate::commands::search::FilterArgs;
 use protocol::job::Variable;
 use protocol::units::{Bytes, MicroUsd, PricePerHour, Seconds};
+use protocol::whole::whole;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -132,7 +133,7 @@ pub(crate) struct WorkArgs {
     #[arg(long, value_name = "N", value_parser = parse_cores, allow_negative_numbers = true)]
     pub cpus: Option<u32>,
     /// RAM of the lease, in GB [default: in proportion to its GPUs]
-    #[arg(long, value_name = "GB", value_parser = parse_gigabytes, allow_negative_numbers = true)]
+    #[arg(long, value_name = "GB", value_parser = parse_room, allow_negative_numbers = true)]
     pub ram: Option<Bytes>,
     /// The image to run, by tag or digest
     #[arg(long, required = true)]
@@ -144,11 +145,12 @@ pub(crate) struct WorkArgs {
     #[arg(
         long,
         value_name = "HOURS",
-        value_parser = clap::value_parser!(u64).range(1..=HOURS_MAX)
+        allow_negative_numbers = true,
+        value_parser = whole::<u64>(1..=HOURS_MAX)
     )]
     pub max_hours: Option<u64>,
     /// Longest time to run, like 30m or 8h; of a bid: how long it waits for its first start [default: 24h]
-    #[arg(long = "for", id = "duration", value_name = "TIME", value_parser = parse_duration)]
+    #[arg(long = "for", id = "duration", value_name = "TIME", value_parser = parse_duration, allow_hyphen_values = true)]
     pub duration: Option<Seconds>,
     /// A name for the lease instead of two random words
     #[arg(long)]

@@ -1,18 +1,19 @@
 //! `feira host`: how reliable a host is, why, and the same computed again by anybody from what brokers signed.
 
 mod fetch;
+mod hardware;
 mod proof;
 mod words;
 
 use crate::args::{HostArgs, HostCommand, HostScoreArgs, HostShowArgs};
 use crate::context::Context;
 use crate::exit::Exit;
-use crate::failure::{Code, Failure, file_failed};
-use crate::files::text_of;
+use crate::failure::{Code, Failure};
+use crate::files::{is_standard, save, text_of};
 use crate::printer::Object;
 use proof::{File, Proof};
 use protocol::ids::{HostId, PublicKey};
-use std::fs;
+pub(crate) use fetch::host as find;
 use words::{json, lines, reasons};
 
 /// Largest file of evidence: five hundred leases of a host with each of some brokers.
@@ -34,11 +35,20 @@ async fn show(context: &Context, arguments: &HostShowArgs) -> Result<Exit, Failu
         return Err(Failure::new(Code::NoSuchHost, what)
             .help("the id of a host stands in: feira search -o wide"));
     }
-    let shown = object(host, &proofs, arguments.why, context.now());
+    let mut shown = object(host, &proofs, arguments.why, context.now());
+    if arguments.why {
+        let hardware = hardware::of(context, host).await?;
+        shown.lines.extend(hardware.iter().map(hardware::line));
+        shown.json["hardware"] = hardware::json(&hardware);
+    }
+    if arguments.save.as_deref().is_some_and(is_standard) {
+        let text = File::of(host, &proofs)?.text();
+        context.printer.line(text.trim_end())?;
+        return Ok(Exit::Done);
+    }
     context.printer.object(&shown)?;
     if let Some(file) = &arguments.save {
-        let text = File::of(host, &proofs)?.text();
-        fs::write(file, text).map_err(|error| file_failed("write", file, &error))?;
+        save(file, &File::of(host, &proofs)?.text())?;
         let saved = format!("saved in {}", file.display());
         context.printer.done(&saved);
         let check = format!("  compute it again: feira host score {}", file.display());
@@ -53,12 +63,8 @@ async fn show(context: &Context, arguments: &HostShowArgs) -> Result<Exit, Failu
 
 fn score(context: &Context, arguments: &HostScoreArgs) -> Result<Exit, Failure> {
     let file = &arguments.file;
-    let text = text_of(
-        file,
-        FILE_BYTES_MAX,
-        Code::NotEvidence,
-        "evidence on a host",
-    )?;
+    let wanted = (Code::NotEvidence, "evidence on a host");
+    let text = text_of(context, file, FILE_BYTES_MAX, wanted)?;
     let (host, proofs) = File::read(&text)?.proofs()?;
     let shown = object(host, &proofs, arguments.why, context.now());
     context.printer.object(&shown)?;

@@ -18,7 +18,7 @@ const TRIES: usize = 3;
 const PAGES_MAX: usize = 64;
 
 /// The host that was named: by its whole id, or by the first characters of one that offers something.
-pub(super) async fn host(context: &Context, typed: &str) -> Result<HostId, Failure> {
+pub(crate) async fn host(context: &Context, typed: &str) -> Result<HostId, Failure> {
     if let Ok(host) = typed.parse() {
         return Ok(host);
     }
