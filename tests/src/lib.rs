@@ -8,7 +8,9 @@
     reason = "a stage that cannot be set fails the test that asked for it"
 )]
 
+pub mod gpu_engine;
 pub mod liar;
+pub mod machine;
 pub mod market;
 pub mod programs;
 pub mod proxy;

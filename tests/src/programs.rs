@@ -229,13 +229,18 @@ pub fn wait_for_lines(path: &Path, limit: Duration) -> Vec<String> {
 /// # Panics
 /// When that takes longer than `limit`.
 #[track_caller]
-pub fn wait_for<T>(what: &str, limit: Duration, mut attempt: impl FnMut() -> Option<T>) -> T {
+pub fn wait_for<T>(what: &str, limit: Duration, attempt: impl FnMut() -> Option<T>) -> T {
+    try_for(limit, attempt).unwrap_or_else(|| panic!("waited {limit:?} for {what} in vain"))
+}
+
+/// The same for who has more to say of it in the end.
+pub fn try_for<T>(limit: Duration, mut attempt: impl FnMut() -> Option<T>) -> Option<T> {
     let pause = Duration::from_millis(50);
     for _ in 0..=limit.as_millis() / pause.as_millis() {
         if let Some(found) = attempt() {
-            return found;
+            return Some(found);
         }
         std::thread::sleep(pause);
     }
-    panic!("waited {limit:?} for {what} in vain");
+    None
 }

@@ -89,6 +89,10 @@ pub struct Host {
     pub running: Option<Running>,
     /// Seconds that its clock is ahead, from the next start.
     pub clock_ahead_s: i64,
+    /// Variables of its programs, beside those of the test.
+    pub environment: Vec<(String, PathBuf)>,
+    /// What starts its program instead of the test itself: a command, with the program's own as its end.
+    pub wrapper: Vec<String>,
 }
 
 /// A port that was free a moment ago.
@@ -124,6 +128,15 @@ impl Stage {
         Self {
             docker: Some(socket.to_owned()),
             ..Self::new()
+        }
+    }
+
+    /// The same, whose hosts use the engine at this socket from now on.
+    #[must_use]
+    pub fn with_engine(self, socket: &Path) -> Self {
+        Self {
+            docker: Some(socket.to_owned()),
+            ..self
         }
     }
 
@@ -185,6 +198,8 @@ impl Stage {
             log,
             running: None,
             clock_ahead_s: 0,
+            environment: Vec::new(),
+            wrapper: Vec::new(),
         };
         let mut arguments = vec!["init"];
         for broker in brokers {
@@ -315,8 +330,25 @@ impl Host {
         )
     }
 
+    /// Sets lines of its `host.toml`, replacing those of the same name.
+    ///
+    /// # Panics
+    /// When the file cannot be written.
+    pub fn set(&self, settings: &[(&str, &str)]) {
+        set_lines(&self.data.join("host.toml"), settings);
+    }
+
     fn prepared(&self) -> Command {
-        let mut command = Command::new(program("feira-host"));
+        let program = program("feira-host");
+        let mut command = match self.wrapper.split_first() {
+            None => Command::new(program),
+            Some((first, more)) => {
+                let mut command = Command::new(first);
+                command.args(more).arg(program);
+                command
+            }
+        };
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         if let Some(socket) = &self.docker {
             command.env("DOCKER_HOST", format!("unix://{}", socket.display()));
         }

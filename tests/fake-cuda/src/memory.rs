@@ -39,7 +39,8 @@ fn path() -> Option<PathBuf> {
     let folder = std::env::var(VRAM).ok()?;
     let device = std::env::var("CUDA_VISIBLE_DEVICES").ok()?;
     let is_name = device.starts_with("GPU-") || device.starts_with("MIG-");
-    is_name.then(|| PathBuf::from(folder).join(device))
+    // Drivers before R470 call a slice MIG-GPU-…/1/0.
+    is_name.then(|| PathBuf::from(folder).join(device.replace('/', "_")))
 }
 
 /// What is free of it, and how much there is.

@@ -1,7 +1,7 @@
 //! What a GPU is.
 
 use super::{letters, put, put_text, supported, values};
-use crate::scenario::FakeGpu;
+use crate::scenario::{FakeGpu, Scenario};
 use crate::world::{Code, Handle, call_for};
 use nvml_wrapper_sys::bindings as c;
 use std::ffi::{c_char, c_int, c_uint};
@@ -40,14 +40,22 @@ extern "C" fn nvmlDeviceGetName(device: c::nvmlDevice_t, to: *mut c_char, length
 #[unsafe(no_mangle)]
 extern "C" fn nvmlDeviceGetUUID(device: c::nvmlDevice_t, to: *mut c_char, length: c_uint) -> Code {
     let handle = Handle::of(device);
-    call_for("nvmlDeviceGetUUID", handle, |_, gpu| {
-        put_text(to, length, &uuid(gpu, handle))
+    call_for("nvmlDeviceGetUUID", handle, |scenario, gpu| {
+        put_text(to, length, &uuid(scenario, gpu, handle))
     })
 }
 
+/// First driver that gives slices UUIDs of their own; before they were told by their GPU's and their numbers in it.
+const OWN_UUIDS: u32 = 470;
+
 /// A slice's UUID is made of its GPU's and its place, so that a slice made again has the same.
-fn uuid(gpu: &FakeGpu, handle: Handle) -> String {
+fn uuid(scenario: &Scenario, gpu: &FakeGpu, handle: Handle) -> String {
+    let driver = scenario.driver.as_deref().unwrap_or_default();
+    let driver = driver.split('.').next().and_then(|text| text.parse().ok());
     match (handle.instance, handle.compute) {
+        (Some(instance), Some(compute)) if driver.is_some_and(|it: u32| it < OWN_UUIDS) => {
+            format!("MIG-{}/{instance}/{compute}", gpu.uuid)
+        }
         (Some(instance), Some(compute)) => {
             let tail = gpu.uuid.rsplit('-').next().unwrap_or_default();
             format!("MIG-{instance:08x}-{compute:04x}-5000-8000-{tail}")
