@@ -26,11 +26,11 @@ pub enum IdError {
         /// The prefix of that kind.
         prefix: &'static str,
     },
-    /// The rest is not base32 of the right length.
+    /// The rest has another length.
     #[error(
         "'{text}' is not a whole {kind}: {characters} letters and digits are wanted after '{prefix}'"
     )]
-    Body {
+    Length {
         /// What was typed.
         text: String,
         /// What was wanted.
@@ -40,6 +40,31 @@ pub enum IdError {
         /// How many characters a whole id has.
         characters: usize,
     },
+    /// A character that stands in no id.
+    #[error("'{text}' is no {kind}: '{found}' stands in no id, which has digits and the letters a to z without i, l, o and u")]
+    Letter {
+        /// What was typed.
+        text: String,
+        /// What was wanted.
+        kind: &'static str,
+        /// The character.
+        found: char,
+    },
+    /// The last character has bits for which the id has no room.
+    #[error("'{text}' is no {kind}: its last character can only be one of {}, so a letter of it is wrong", spaced(.last))]
+    Last {
+        /// What was typed.
+        text: String,
+        /// What was wanted.
+        kind: &'static str,
+        /// The characters with which one can end.
+        last: String,
+    },
+}
+
+fn spaced(letters: &str) -> String {
+    let letters: Vec<String> = letters.chars().map(String::from).collect();
+    letters.join(" ")
 }
 
 fn encode_base32(bytes: &[u8]) -> String {
@@ -65,23 +90,55 @@ fn letter(five_bits: u32) -> char {
     char::from(ALPHABET[index])
 }
 
-/// The bytes of `text`, or nothing when it has another length, another alphabet, or stray low bits.
-fn decode_base32<const N: usize>(text: &str) -> Option<[u8; N]> {
+/// What is wrong with the base32 of an id.
+enum Flaw {
+    Length,
+    Letter(char),
+    Last,
+}
+
+/// The bytes of `text`, or what is wrong with it: its length, its alphabet, or stray low bits at its end.
+fn decode_base32<const N: usize>(text: &str) -> Result<[u8; N], Flaw> {
+    if let Some(found) = text.chars().find(|found| value_of(*found).is_none()) {
+        return Err(Flaw::Letter(found));
+    }
+    if text.len() != characters(N) {
+        return Err(Flaw::Length);
+    }
     let mut bytes = [0; N];
     let (mut buffer, mut bits, mut filled) = (0_u32, 0_u32, 0);
-    for character in text.bytes() {
-        let lower = character.to_ascii_lowercase();
-        let value = ALPHABET.iter().position(|known| *known == lower)?;
-        buffer = (buffer << 5) | u32::try_from(value).ok()?;
+    for value in text.chars().filter_map(value_of) {
+        buffer = (buffer << 5) | value;
         bits += 5;
         if bits >= 8 {
             bits -= 8;
-            *bytes.get_mut(filled)? = u8::try_from(buffer >> bits).ok()?;
+            let byte = bytes.get_mut(filled).ok_or(Flaw::Length)?;
+            *byte = u8::try_from(buffer >> bits).map_err(|_| Flaw::Length)?;
             filled += 1;
             buffer &= (1 << bits) - 1;
         }
     }
-    (filled == N && bits < 5 && buffer == 0).then_some(bytes)
+    if buffer == 0 { Ok(bytes) } else { Err(Flaw::Last) }
+}
+
+fn value_of(character: char) -> Option<u32> {
+    let lower = character.to_ascii_lowercase();
+    let value = ALPHABET
+        .iter()
+        .position(|known| char::from(*known) == lower)?;
+    u32::try_from(value).ok()
+}
+
+/// How many characters an id of so many bytes has.
+const fn characters(bytes: usize) -> usize {
+    (bytes * 8).div_ceil(5)
+}
+
+/// The characters with which an id of so many bytes can end: the bits that it has no room for are zero.
+fn last_letters(bytes: usize) -> String {
+    let spare = characters(bytes) * 5 - bytes * 8;
+    let letters = ALPHABET.iter().step_by(1 << spare);
+    letters.map(|letter| char::from(*letter)).collect()
 }
 
 macro_rules! ids {
@@ -145,11 +202,22 @@ macro_rules! ids {
                     kind: $kind,
                     prefix: $prefix,
                 })?;
-                decode_base32(body).map(Self).ok_or_else(|| IdError::Body {
-                    text: text.to_owned(),
-                    kind: $kind,
-                    prefix: $prefix,
-                    characters: ($size * 8_usize).div_ceil(5),
+                decode_base32(body).map(Self).map_err(|flaw| {
+                    let (text, kind) = (text.to_owned(), $kind);
+                    match flaw {
+                        Flaw::Length => IdError::Length {
+                            text,
+                            kind,
+                            prefix: $prefix,
+                            characters: characters($size),
+                        },
+                        Flaw::Letter(found) => IdError::Letter { text, kind, found },
+                        Flaw::Last => IdError::Last {
+                            text,
+                            kind,
+                            last: last_letters($size),
+                        },
+                    }
                 })
             }
         }
@@ -274,14 +342,24 @@ mod tests {
         assert!(matches!(id.parse::<LeaseId>(), Err(IdError::Prefix { .. })));
         assert!(matches!(
             id[..10].parse::<OfferId>(),
-            Err(IdError::Body { .. })
+            Err(IdError::Length { characters: 26, .. })
         ));
         // The last character carries three bits; z would set five.
         let stray = format!("{}z", &id[..id.len() - 1]);
-        assert!(matches!(
-            stray.parse::<OfferId>(),
-            Err(IdError::Body { .. })
-        ));
+        // 26 characters carry 130 bits, 52 carry 260: two and four of the last one's are spare.
+        let said = stray.parse::<OfferId>().unwrap_err().to_string();
+        assert!(
+            said.ends_with(
+                "its last character can only be one of 0 4 8 c g m r w, so a letter of it is wrong"
+            ),
+            "{said}"
+        );
+        let stray = format!("h-{}1", "0".repeat(51));
+        let said = stray.parse::<HostId>().unwrap_err().to_string();
+        assert!(said.contains("one of 0 g,"), "{said}");
+        let letter = format!("h-{}u", "0".repeat(51));
+        let said = letter.parse::<HostId>().unwrap_err().to_string();
+        assert!(said.contains("'u' stands in no id"), "{said}");
     }
 
     #[test]

@@ -13,12 +13,14 @@
 //! ```
 //!
 //! * [`identity`]: the key file, and what a key is called on the network.
+//! * [`named_file`]: other files that a person names, read up to a bound.
 //! * [`node`]: start a node and use it; [`config`] says what it may be told.
 //! * [`link`]: keep the connection to a broker for ever, and a relay circuit on it.
 //! * [`requests`], [`tunnels`]: the two things that cross a connection. [`speed`]: how fast it is.
 //! * [`counters`]: what was let in and what was refused, for metrics.
 
 pub mod identity;
+pub mod named_file;
 
 pub mod config;
 pub mod node;

@@ -1,6 +1,6 @@
 //! The asking side of the local socket: one question, one answer.
 
-use super::Program;
+use super::{Exit, Program};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -18,8 +18,8 @@ pub trait Reply: Serialize + DeserializeOwned + Send {
     /// No, because.
     fn refusal(reason: String) -> Self;
 
-    /// Why it is a refusal, if it is one.
-    fn refused(&self) -> Option<&str>;
+    /// Why it is a refusal, if it is one, and how the command ends by it.
+    fn refused(&self) -> Option<(Exit, &str)>;
 }
 
 /// Why there is no answer. `who` is what should have answered: `broker`, `agent`.

@@ -20,6 +20,8 @@ pub enum Exit {
     NotAllowed,
     /// Nothing answers: the program that should run, the engine, a broker.
     Unreachable,
+    /// Broken off from outside: ctrl-C, SIGTERM.
+    Interrupted,
 }
 
 impl Exit {
@@ -33,6 +35,7 @@ impl Exit {
             Self::NotFound | Self::Broken => 3,
             Self::NotAllowed => 4,
             Self::Unreachable => 8,
+            Self::Interrupted => 130,
         }
     }
 }

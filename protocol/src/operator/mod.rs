@@ -11,6 +11,7 @@
 //! Must not know what a broker or an agent does; nothing here is said over the network.
 
 mod ask;
+mod command_line;
 pub mod doctor;
 mod exit;
 mod files;
@@ -23,6 +24,7 @@ mod serve;
 mod settings;
 
 pub use ask::{AskError, Reply, ask};
+pub use command_line::command_line;
 pub use exit::{Exit, Failure, chain};
 pub use files::{write_new, write_over, write_whole};
 pub use folder::Folder;

@@ -200,7 +200,7 @@ impl Place {
 
 fn accepted<R: Reply>(reply: R) -> Result<R, Failure> {
     match reply.refused() {
-        Some(reason) => Err(Failure::new(Exit::Failed, reason)),
+        Some((exit, reason)) => Err(Failure::new(exit, reason)),
         None => Ok(reply),
     }
 }

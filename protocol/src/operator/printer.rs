@@ -4,6 +4,7 @@
 //! that cannot be written for another reason (a full disk) is one, and the command says so at its end.
 
 use super::{Exit, Failure};
+use crate::abridged::abridged;
 use crate::units::{MicroUsd, Timestamp};
 use serde::Serialize;
 use std::cell::RefCell;
@@ -88,16 +89,17 @@ impl Printer {
 
     /// Why a command failed and what to do.
     pub fn failure(&self, failure: &Failure) {
+        let what = abridged(&failure.what);
         if self.json {
             let object = serde_json::json!({
-                "title": failure.what,
+                "title": what,
                 "help": failure.help,
                 "exit_code": failure.exit.code(),
             });
             self.note(&object.to_string());
             return;
         }
-        self.note(&format!("error: {}", failure.what));
+        self.note(&format!("error: {what}"));
         if let Some(help) = &failure.help {
             self.note(&format!("  help: {}", help.replace('\n', "\n        ")));
         }

@@ -2,8 +2,13 @@
 //!
 //! Must not know which fields there are.
 
+use crate::net::named_file::{NamedFileError, read_file};
 use serde::de::DeserializeOwned;
+use std::io;
 use std::path::{Path, PathBuf};
+
+/// Most bytes of a settings file: a thousand times what anybody writes.
+const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// Why the settings cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -21,7 +26,7 @@ pub enum SettingsError {
         path: PathBuf,
         /// Why not.
         #[source]
-        source: std::io::Error,
+        source: io::Error,
     },
     /// Something in the file is wrong.
     #[error("{path}, line {line}, field `{field}`: {problem}")]
@@ -43,12 +48,17 @@ impl SettingsError {
     /// # Errors
     /// When it is not there or cannot be read.
     pub fn read(path: &Path) -> Result<String, Self> {
-        std::fs::read_to_string(path).map_err(|source| {
+        read_file(path, FILE_BYTES_MAX).map_err(|error| {
             let path = path.to_owned();
-            if source.kind() == std::io::ErrorKind::NotFound {
-                Self::Missing { path }
-            } else {
-                Self::Read { path, source }
+            match error {
+                NamedFileError::Missing => Self::Missing { path },
+                NamedFileError::Io(source) => Self::Read { path, source },
+                NamedFileError::Special(_)
+                | NamedFileError::TooLarge { .. }
+                | NamedFileError::NotText => {
+                    let source = io::Error::other(error);
+                    Self::Read { path, source }
+                }
             }
         })
     }
@@ -105,6 +115,22 @@ mod tests {
     fn mistake(text: &str) -> String {
         let read = SettingsError::fields::<Fields>(Path::new("x.toml"), text);
         read.unwrap_err().to_string()
+    }
+
+    #[test]
+    fn settings_are_a_small_file_of_text() {
+        let folder = tempfile::tempdir().unwrap();
+        let error = SettingsError::read(folder.path()).unwrap_err();
+        let said = crate::operator::chain(&error);
+        assert!(said.ends_with(": it is a folder, not a file"), "{said}");
+        let error = SettingsError::read(Path::new("/dev/zero")).unwrap_err();
+        let said = crate::operator::chain(&error);
+        assert_eq!(
+            said,
+            "could not read /dev/zero: it is a device, not a file"
+        );
+        let none = SettingsError::read(&folder.path().join("none"));
+        assert!(matches!(none, Err(SettingsError::Missing { .. })));
     }
 
     #[test]
