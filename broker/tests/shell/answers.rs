@@ -16,7 +16,7 @@ fn a_repeated_deposit_says_that_nothing_was_credited() {
     let typed = Typed::made();
     let (_running, _) = typed.run();
     let (renter, id) = (renter(), DepositId::from_bytes([9; 16]).to_string());
-    let deposit = ["deposit", &renter, "10.25", "--id", &id];
+    let deposit = ["deposit", "--new", &renter, "10.25", "--id", &id];
     let first = typed.say(&deposit).ok();
     assert!(
         first.out.starts_with("$10.25 credited to r-"),
@@ -30,7 +30,7 @@ fn a_repeated_deposit_says_that_nothing_was_credited() {
         again.out
     );
     let json = typed
-        .say(&["deposit", &renter, "10.25", "--id", &id, "--json"])
+        .say(&["deposit", "--new", &renter, "10.25", "--id", &id, "--json"])
         .ok()
         .json();
     assert_eq!(json["deposit"]["credited"], Value::Bool(false));
@@ -41,10 +41,10 @@ fn a_deposit_id_that_was_used_says_what_for() {
     let typed = Typed::made();
     let (_running, _) = typed.run();
     let (renter, id) = (renter(), DepositId::from_bytes([9; 16]).to_string());
-    typed.say(&["deposit", &renter, "1", "--id", &id]).ok();
+    typed.say(&["deposit", "--new", &renter, "1", "--id", &id]).ok();
     let what = format!("{id} is on the books already: $1.00 to {renter}; nothing was credited");
     typed
-        .say(&["deposit", &renter, "2", "--id", &id])
+        .say(&["deposit", "--new", &renter, "2", "--id", &id])
         .code(1, &what);
     assert!(typed.say(&["accounts"]).ok().out.contains("$1.00"));
 }
@@ -53,7 +53,7 @@ fn a_deposit_id_that_was_used_says_what_for() {
 fn the_command_that_repeats_a_deposit_means_the_same_in_a_shell() {
     let typed = Typed::made();
     let renter = renter();
-    let said = typed.say(&["deposit", &renter, "1.5"]).code(8, "--id t-");
+    let said = typed.say(&["deposit", "--new", &renter, "1.5"]).code(8, "--id t-");
     let again = format!("feira-broker deposit {renter} 1.50 --id t-");
     assert!(said.err.contains(&again), "{}", said.err);
     assert!(!said.err.contains('$'), "{}", said.err);
@@ -128,7 +128,7 @@ fn the_page_says_how_old_the_backup_is() {
 fn lost_books_are_not_begun_anew() {
     let typed = Typed::made();
     let (running, _) = typed.run();
-    typed.say(&["deposit", &renter(), "3"]).ok();
+    typed.say(&["deposit", "--new", &renter(), "3"]).ok();
     let copy = typed.data.join("copy.db");
     typed.say(&["backup", copy.to_str().unwrap()]).ok();
     assert_eq!(running.terminate(), Some(0));

@@ -245,14 +245,14 @@ fn a_broker_that_runs_answers_its_operator() {
     let id = protocol::ids::DepositId::from_bytes([9; 16]).to_string();
     for _ in 0..2 {
         typed
-            .say(&["deposit", &renter, "10.25", "--id", &id])
+            .say(&["deposit", "--new", &renter, "10.25", "--id", &id])
             .code(0, "$10.25 available");
     }
     typed
-        .say(&["deposit", &renter, "0.75"])
+        .say(&["deposit", "--new", &renter, "0.75"])
         .code(0, "$11.00 available");
     typed
-        .say(&["deposit", &renter, "0"])
+        .say(&["deposit", "--new", &renter, "0"])
         .code(2, "more than nothing");
     typed
         .say(&["deposit", &renter[..9], "1"])
@@ -280,7 +280,7 @@ fn a_broker_that_runs_answers_its_operator() {
     assert_eq!(running.terminate(), Some(0));
     assert!(!typed.data.join("admin.sock").exists());
     typed.say(&["status"]).code(8, "feira-broker run --data");
-    typed.say(&["deposit", &renter, "1"]).code(8, "--id t-");
+    typed.say(&["deposit", "--new", &renter, "1"]).code(8, "--id t-");
     let books = typed.say(&["ledger", "check", "--json"]).ok().json();
     assert_eq!(
         books["ledger"]["by_kind_usd"]["renter-available"].as_str(),
@@ -293,7 +293,7 @@ fn a_kill_loses_nothing_that_was_answered() {
     let typed = Typed::made();
     let renter = renter();
     let (running, _) = typed.run();
-    typed.say(&["deposit", &renter, "3"]).ok();
+    typed.say(&["deposit", "--new", &renter, "3"]).ok();
     // The socket's file stays behind, as after a crash.
     drop(running);
     assert!(typed.data.join("admin.sock").exists());
@@ -307,7 +307,7 @@ fn a_backup_is_whole_and_overwrites_nothing() {
     let typed = Typed::made();
     let (running, _) = typed.run();
     let renter = renter();
-    typed.say(&["deposit", &renter, "5"]).ok();
+    typed.say(&["deposit", "--new", &renter, "5"]).ok();
     let file = typed.data.join("copy.db");
     let file = file.to_str().unwrap();
     let made = typed.say(&["backup", file, "--json"]).ok().json();

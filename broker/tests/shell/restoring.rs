@@ -7,11 +7,11 @@ use std::fs;
 fn a_log_beside_the_old_journal_does_not_win_over_the_backup() {
     let typed = Typed::made();
     let (running, _) = typed.run();
-    typed.say(&["deposit", &renter(), "3"]).ok();
+    typed.say(&["deposit", "--new", &renter(), "3"]).ok();
     let copy = typed.data.join("copy.db");
     let file = copy.to_str().unwrap();
     typed.say(&["backup", file]).ok();
-    typed.say(&["deposit", &renter(), "4"]).ok();
+    typed.say(&["deposit", "--new", &renter(), "4"]).ok();
     // The second deposit is on the books that are to be given up, in SQLite's log: the broker is killed.
     typed
         .say(&["restore", file, "--replace"])
@@ -49,7 +49,7 @@ fn what_is_no_backup_of_this_broker_changes_nothing() {
     let copy = other.data.join("copy.db");
     let file = copy.to_str().unwrap();
     let (running, _) = other.run();
-    other.say(&["deposit", &renter(), "3"]).ok();
+    other.say(&["deposit", "--new", &renter(), "3"]).ok();
     other.say(&["backup", file]).ok();
     assert_eq!(running.terminate(), Some(0));
     typed
