@@ -33,6 +33,9 @@ pub(crate) enum AmountError {
     /// Not a size in gigabytes.
     #[error("a size is gigabytes, more than 0 and at most 1000000, like 60 or 0.5")]
     Gigabytes,
+    /// Less memory or disk than a container begins with.
+    #[error("no container runs in less than 0.01 GB, which is 10 MB")]
+    NoRoom,
     /// Not a variable.
     #[error(
         "a variable is NAME=value; the name has letters, digits and _, and does not begin with a digit"
@@ -92,6 +95,18 @@ pub(crate) fn parse_gigabytes(text: &str) -> Result<Bytes, AmountError> {
         return Err(AmountError::Gigabytes);
     }
     Ok(bytes)
+}
+
+/// The least disk or memory of a lease: engines refuse containers with less than 6 MB.
+const ROOM_MIN: Bytes = Bytes(10_000_000);
+
+/// The same for what a container has to fit in.
+pub(crate) fn parse_room(text: &str) -> Result<Bytes, AmountError> {
+    let size = parse_gigabytes(text)?;
+    if size < ROOM_MIN {
+        return Err(AmountError::NoRoom);
+    }
+    Ok(size)
 }
 
 /// `0.35`: dollars for an hour. A price of nothing is no price.
@@ -227,6 +242,15 @@ mod tests {
         ] {
             assert_eq!(parse_duration(wrong), Err(AmountError::Duration), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_container_has_room_to_begin() {
+        assert_eq!(parse_room("0.01"), Ok(Bytes(10_000_000)));
+        for wrong in ["0.009999999", "0.0000001"] {
+            assert_eq!(parse_room(wrong), Err(AmountError::NoRoom), "{wrong}");
+        }
+        assert_eq!(parse_room("-1"), Err(AmountError::Gigabytes));
     }
 
     #[test]

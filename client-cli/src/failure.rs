@@ -10,6 +10,7 @@ pub(crate) use code::Code;
 pub(crate) use refused::{end_in_words, problem_in_words};
 
 use crate::exit::Exit;
+use protocol::abridged::abridged;
 use protocol::bounded::BoundError;
 use protocol::codec::CodecError;
 use std::io;
@@ -81,7 +82,7 @@ impl Failure {
     /// For people: code, what, help.
     pub(crate) fn for_people(&self) -> String {
         let mut text = format!("Error: {code} (feira help {code})\n", code = self.code);
-        text.push_str(&format!("  × {}\n", self.what));
+        text.push_str(&format!("  × {}\n", abridged(&self.what)));
         for (index, line) in self.help.iter().enumerate() {
             let lead = if index == 0 { "help:" } else { "     " };
             text.push_str(&format!("  {lead} {line}\n"));
@@ -94,7 +95,7 @@ impl Failure {
         serde_json::json!({
             "type": format!("urn:feira:error:{}", self.code),
             "title": self.code.summary(),
-            "detail": self.what,
+            "detail": abridged(&self.what),
             "code": self.code.to_string(),
             "exit": self.exit.code(),
             "help": self.help,

@@ -1,37 +1,58 @@
-//! Files that are named on the command line: read whole, up to a size, and errors that say where in them.
+//! Files that are named on the command line: read whole, up to a size, and errors that say where in them. `-` is
+//! standard input, and standard output for what is saved.
 
+use crate::context::Context;
 use crate::failure::{Code, Failure, file_failed};
+use protocol::net::named_file::{NamedFileError, STANDARD, read_file_or};
 use std::fs;
 use std::io::{self, Read};
 use std::path::Path;
 
 /// The text of a file, which should be `what` (`a receipt`) and is refused with `code` when it is not a text or
 /// larger than `most` bytes.
-pub(crate) fn text_of(path: &Path, most: u64, code: Code, what: &str) -> Result<String, Failure> {
-    let failed = |error: &io::Error| {
-        if error.kind() == io::ErrorKind::NotFound {
-            return Failure::new(
-                Code::NoSuchFile,
-                format!("there is no file {}", path.display()),
-            );
-        }
-        file_failed("read", path, error)
+pub(crate) fn text_of(
+    context: &Context,
+    path: &Path,
+    most: u64,
+    (code, what): (Code, &str),
+) -> Result<String, Failure> {
+    let input: Box<dyn Read> = match path.as_os_str() == STANDARD {
+        true => context
+            .take_input()
+            .map_or_else(|| Box::new(io::empty()) as Box<dyn Read>, |it| Box::new(it)),
+        false => Box::new(io::empty()),
     };
-    let opened = fs::File::open(path).map_err(|error| failed(&error))?;
-    // A device says that it is empty and never ends: what is read is counted, not what it says of itself.
-    let mut bytes = Vec::new();
-    opened
-        .take(most.saturating_add(1))
-        .read_to_end(&mut bytes)
-        .map_err(|error| failed(&error))?;
-    if u64::try_from(bytes.len()).is_ok_and(|size| size > most) {
-        let what = format!("{} is too large for {what}", path.display());
-        return Err(Failure::new(code, what));
+    read_file_or(path, input, most).map_err(|error| unread(path, &error, (code, what)))
+}
+
+/// A file that was not read.
+pub(crate) fn unread(path: &Path, error: &NamedFileError, (code, what): (Code, &str)) -> Failure {
+    let name = path.display();
+    match error {
+        NamedFileError::Missing => {
+            Failure::new(Code::NoSuchFile, format!("there is no file {name}"))
+        }
+        NamedFileError::Special(kind) => {
+            Failure::new(code, format!("{name} is {kind}, not a file"))
+                .help("name a file, or pass it on standard input and name it -")
+        }
+        NamedFileError::TooLarge { most } => {
+            let what = format!("{name} is too large for {what}: at most {most} bytes are read");
+            Failure::new(code, what)
+        }
+        NamedFileError::NotText => Failure::new(code, format!("{name} is not a text")),
+        NamedFileError::Io(error) => file_failed("read", path, error),
     }
-    String::from_utf8(bytes).map_err(|_| {
-        let what = format!("{} is not a text", path.display());
-        Failure::new(code, what)
-    })
+}
+
+/// Whether what is saved goes to standard output, in the answer's place.
+pub(crate) fn is_standard(path: &Path) -> bool {
+    path.as_os_str() == STANDARD
+}
+
+/// Writes `text` to the file at `path`.
+pub(crate) fn save(path: &Path, text: &str) -> Result<(), Failure> {
+    fs::write(path, text).map_err(|error| file_failed("write", path, &error))
 }
 
 /// `, line 3 (budget = "3")`: where in `text` byte `start` is, with what stands there.

@@ -44,6 +44,7 @@ use clap::Parser;
 use context::Context;
 use failure::{Code, Failure};
 use printer::{Format, Printer, Stream};
+use protocol::abridged::abridged;
 use settings::{Appearance, Settings};
 use std::ffi::OsString;
 use std::fmt;
@@ -294,6 +295,12 @@ fn explain(words: &[OsString], mut surroundings: Surroundings, error: &clap::Err
         text.ansi().to_string()
     } else {
         text.to_string()
+    };
+    // What was typed stands in a mistake, twice where its reader says it again. Help is shown whole.
+    let text = if is_error && !is_help {
+        abridged(&text)
+    } else {
+        text
     };
     if is_error && !is_help && words.iter().any(|word| word == "--json") {
         let what = error.render().to_string();

@@ -15,6 +15,7 @@ use protocol::cost::{Interruption, JobCost, JobProfile, Site, Sites, Unfit, esti
 use protocol::ids::OfferId;
 use protocol::terms::{ContractKind, Need};
 use protocol::units::{Bytes, MicroUsd, Timestamp};
+use protocol::whole::whole;
 use serde_json::Value;
 use std::path::PathBuf;
 
@@ -64,7 +65,7 @@ pub(crate) struct EstimateArgs {
     #[arg(long, value_name = "FILE | live", default_value = "live")]
     pub offers: String,
     /// Show this many at most
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = whole::<u16>(1..=u16::MAX.into()), allow_negative_numbers = true)]
     pub limit: u16,
 }
 
@@ -91,9 +92,9 @@ pub(crate) async fn run(context: &Context, arguments: &EstimateArgs) -> Result<E
         let search = SearchArgs::for_job(&arguments.job, arguments.limit);
         return search::run(context, &search).await;
     }
-    let mut job = job_file::read(&arguments.job)?;
+    let mut job = job_file::read(context, &arguments.job)?;
     job.disk = disk_of(&job, None);
-    let listed = offers_file::read(&PathBuf::from(&arguments.offers), &job)?;
+    let listed = offers_file::read(context, &PathBuf::from(&arguments.offers), &job)?;
     let estimates = listed.into_iter().map(|offer| of_file(&job, offer));
     let mut estimates = ranked(estimates.collect());
     let of = estimates.len();

@@ -5,13 +5,12 @@ pub(crate) mod paper;
 use crate::args::ReceiptArgs;
 use crate::context::{Context, unexpected};
 use crate::exit::Exit;
-use crate::failure::{Code, Failure, file_failed};
-use crate::files::text_of;
+use crate::failure::{Code, Failure};
+use crate::files::{is_standard, save, text_of};
 use crate::printer::Object;
 use paper::Paper;
 use protocol::ids::PublicKey;
 use protocol::message::{BrokerReply, BrokerRequest};
-use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Largest file that is taken for a receipt.
@@ -31,7 +30,7 @@ pub(crate) async fn run(context: &Context, arguments: &ReceiptArgs) -> Result<Ex
     }
 }
 
-async fn show(context: &Context, name: &str, save: Option<&Path>) -> Result<Exit, Failure> {
+async fn show(context: &Context, name: &str, to: Option<&Path>) -> Result<Exit, Failure> {
     let held = context.lease(name).await?;
     if held.view.place.is_none() {
         let what = format!(
@@ -59,10 +58,13 @@ async fn show(context: &Context, name: &str, save: Option<&Path>) -> Result<Exit
     if paper.receipt().lease != held.view.id {
         return Err(Failure::new(Code::ReceiptWrong, "it is of another lease"));
     }
+    if to.is_some_and(is_standard) {
+        context.printer.line(&format!("{:#}", paper.json()))?;
+        return Ok(Exit::Done);
+    }
     context.printer.object(&object(&paper))?;
-    if let Some(file) = save {
-        fs::write(file, format!("{:#}\n", paper.json()))
-            .map_err(|error| file_failed("write", file, &error))?;
+    if let Some(file) = to {
+        save(file, &format!("{:#}\n", paper.json()))?;
         context
             .printer
             .done(&format!("saved in {}", file.display()));
@@ -75,7 +77,7 @@ async fn show(context: &Context, name: &str, save: Option<&Path>) -> Result<Exit
 }
 
 fn verify(context: &Context, file: &Path) -> Result<Exit, Failure> {
-    let text = text_of(file, FILE_BYTES_MAX, Code::NotAReceipt, "a receipt")?;
+    let text = text_of(context, file, FILE_BYTES_MAX, (Code::NotAReceipt, "a receipt"))?;
     let paper = Paper::read(&text)?;
     context.printer.object(&object(&paper))?;
     let signer = paper.signer();

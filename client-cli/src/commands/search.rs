@@ -33,6 +33,7 @@ use protocol::filter::{Comparison, Field, Filter, Term, parse_sort};
 use protocol::message::{BrokerReply, BrokerRequest, FOUND_MAX, Search};
 use protocol::terms::{ContractKind, Need};
 use protocol::units::Bytes;
+use protocol::whole::whole;
 use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
@@ -94,7 +95,7 @@ pub(crate) struct SearchArgs {
     #[arg(long, value_name = "JOB.toml", conflicts_with = "sort")]
     pub job: Option<PathBuf>,
     /// Show this many at most (a broker answers with 64 at most)
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = whole::<u16>(1..=u16::MAX.into()), allow_negative_numbers = true)]
     pub limit: u16,
 }
 
@@ -134,11 +135,11 @@ impl SearchArgs {
     }
 
     /// The job, with the disk that will be rented for it.
-    fn job(&self) -> Result<Option<JobProfile>, Failure> {
+    fn job(&self, context: &Context) -> Result<Option<JobProfile>, Failure> {
         let Some(file) = &self.job else {
             return Ok(None);
         };
-        let job = job_file::read(file)?;
+        let job = job_file::read(context, file)?;
         let disk = estimate::disk_of(&job, self.filter.disk);
         Ok(Some(JobProfile { disk, ..job }))
     }
@@ -146,7 +147,7 @@ impl SearchArgs {
 
 /// Runs `feira search`.
 pub(crate) async fn run(context: &Context, arguments: &SearchArgs) -> Result<Exit, Failure> {
-    let job = arguments.job()?;
+    let job = arguments.job(context)?;
     let mut filter = arguments.filter.clone();
     filter.disk = job.as_ref().map(|job| job.disk).or(filter.disk);
     let search = Search {

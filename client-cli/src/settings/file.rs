@@ -1,12 +1,15 @@
 //! The user's `config.toml`: its keys, its errors with line and key, and how `init` writes it.
 
 use crate::failure::{Code, Failure, file_failed};
-use crate::files::place_in;
+use crate::files::{place_in, unread};
+use protocol::net::named_file::{NamedFileError, read_file};
 use protocol::units::{AmountError, MicroUsd};
 use serde::{Deserialize, Deserializer};
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
+
+/// Most bytes of the file: a thousand times what anybody writes.
+const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// What the file says. Unknown keys are errors, so that a misspelt limit is not a limit that is missing.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
@@ -51,10 +54,10 @@ fn amount<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<MicroUsd>
 impl ConfigFile {
     /// Reads the file; one that is not there says nothing.
     pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
-        match fs::read_to_string(path) {
+        match read_file(path, FILE_BYTES_MAX) {
             Ok(text) => Self::parse(&text, path),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self::default()),
-            Err(error) => Err(file_failed("read", path, &error)),
+            Err(NamedFileError::Missing) => Ok(Self::default()),
+            Err(error) => Err(unread(path, &error, (Code::BadConfig, "settings"))),
         }
     }
 

@@ -2,6 +2,7 @@
 //!
 //! Must not know any offer: what was typed becomes a profile here, or a failure that says where.
 
+use crate::context::Context;
 use crate::failure::{Code, Failure};
 use crate::files::{place_in, text_of};
 use protocol::bounded::{List, Text};
@@ -168,8 +169,8 @@ fn gpus<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<NonZeroU16>
 }
 
 /// The job that the file describes.
-pub(crate) fn read(path: &Path) -> Result<JobProfile, Failure> {
-    let text = text_of(path, FILE_BYTES_MAX, Code::BadJob, "a job file")?;
+pub(crate) fn read(context: &Context, path: &Path) -> Result<JobProfile, Failure> {
+    let text = text_of(context, path, FILE_BYTES_MAX, (Code::BadJob, "a job file"))?;
     parse(&text, path)
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Must not ask anybody anything: what stands in the file is believed.
 
+use crate::context::Context;
 use crate::failure::{Code, Failure};
 use crate::files::text_of;
 use protocol::bounded::Text;
@@ -132,8 +133,12 @@ fn price<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<PricePerHo
 }
 
 /// The offers of the file, as they are to somebody with this job.
-pub(super) fn read(path: &Path, job: &JobProfile) -> Result<Vec<Listed>, Failure> {
-    let text = text_of(path, FILE_BYTES_MAX, Code::BadOffers, "offers")?;
+pub(super) fn read(
+    context: &Context,
+    path: &Path,
+    job: &JobProfile,
+) -> Result<Vec<Listed>, Failure> {
+    let text = text_of(context, path, FILE_BYTES_MAX, (Code::BadOffers, "offers"))?;
     parse(&text, job).map_err(|error| {
         let what = format!("{}: {error}", path.display());
         Failure::new(Code::BadOffers, what).help("such a file: feira search -o json > offers.json")

@@ -2,12 +2,13 @@
 //!
 //! Must not ask anybody anything: what was typed becomes a filter here, or a failure that says where.
 
-use crate::amounts::{in_gigabytes, parse_gigabytes, parse_percent, parse_price, shortened};
+use crate::amounts::{in_gigabytes, parse_percent, parse_price, parse_room, shortened};
 use crate::failure::{Code, Failure};
 use protocol::filter::{
     Comparison, Field, Filter, ParseError, ParseProblem, Term, Test, Value, ValueProblem,
 };
 use protocol::units::{Bytes, PricePerHour};
+use protocol::whole::whole;
 
 /// Disk of a lease for which none is asked, in GB.
 pub(crate) const DISK_GB_DEFAULT: u64 = 10;
@@ -22,31 +23,31 @@ pub(crate) struct FilterArgs {
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub gpu: Vec<String>,
     /// Number of GPUs of the lease
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<u16>(0..=u16::MAX.into()))]
     pub gpus: Option<u16>,
     /// A slice of a GPU of this kind, like 3g.40gb; any for slices and GPUs alike [default: whole GPUs]
     #[arg(long, value_name = "PROFILE")]
     pub partition: Option<String>,
     /// Memory of each GPU at least, in GB as sold
-    #[arg(long, value_name = "GB")]
+    #[arg(long, value_name = "GB", allow_negative_numbers = true)]
     pub min_vram: Option<String>,
     /// CPUs at least
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub min_cpus: Option<String>,
     /// System memory at least, in GB
-    #[arg(long, value_name = "GB")]
+    #[arg(long, value_name = "GB", allow_negative_numbers = true)]
     pub min_ram: Option<String>,
     /// CUDA version that the driver supports at least
-    #[arg(long, value_name = "VERSION")]
+    #[arg(long, value_name = "VERSION", allow_negative_numbers = true)]
     pub min_cuda: Option<String>,
     /// Probability at least that a lease of a day is carried through, in percent, like 99
-    #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
+    #[arg(long, value_name = "PERCENT", value_parser = parse_percent, allow_negative_numbers = true)]
     pub reliability: Option<String>,
     /// All-in price of an hour at most, in dollars
     #[arg(long, value_name = "USD/H", value_parser = parse_price, allow_negative_numbers = true)]
     pub max_price: Option<PricePerHour>,
     /// Disk to rent, in GB [default: 10]
-    #[arg(long, value_name = "GB", value_parser = parse_gigabytes, allow_negative_numbers = true)]
+    #[arg(long, value_name = "GB", value_parser = parse_room, allow_negative_numbers = true)]
     pub disk: Option<Bytes>,
     /// Offers of this host only
     #[arg(long, value_name = "HOST")]
