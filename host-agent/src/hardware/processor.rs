@@ -86,9 +86,9 @@ fn in_list(list: &str) -> u32 {
         let (first, last): (u32, u32) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
         last.checked_sub(first)?.checked_add(1)
     };
-    let counts = list.split(',').map(one);
+    let mut counts = list.split(',').map(one);
     counts
-        .fold(Some(0_u32), |sum, count| sum?.checked_add(count?))
+        .try_fold(0_u32, |sum, count| sum.checked_add(count?))
         .unwrap_or(0)
 }
 
