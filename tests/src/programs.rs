@@ -244,3 +244,26 @@ pub fn try_for<T>(limit: Duration, mut attempt: impl FnMut() -> Option<T>) -> Op
     }
     None
 }
+
+/// Sets `name = value` lines at the top of a TOML file, dropping earlier lines of the same names.
+pub(crate) fn set_lines(path: &Path, settings: &[(&str, &str)]) {
+    if settings.is_empty() {
+        return;
+    }
+    let text = std::fs::read_to_string(path).expect("a settings file");
+    let is_set = |line: &str| {
+        settings.iter().any(|(name, _)| {
+            line.trim_start_matches(['#', ' '])
+                .split('=')
+                .next()
+                .map(str::trim)
+                == Some(*name)
+        })
+    };
+    let mut lines: Vec<String> = settings
+        .iter()
+        .map(|(name, value)| format!("{name} = {value}"))
+        .collect();
+    lines.extend(text.lines().filter(|line| !is_set(line)).map(str::to_owned));
+    std::fs::write(path, lines.join("\n") + "\n").expect("a settings file");
+}

@@ -1,7 +1,7 @@
 //! A broker, hosts and renters as real processes under one temporary folder, ready within seconds.
 
 use crate::programs::{
-    Said, program, run_within, set_clock_ahead, signal, wait_for, wait_for_lines,
+    Said, program, run_within, set_clock_ahead, set_lines, signal, wait_for, wait_for_lines,
 };
 use crate::renter::Renter;
 use std::net::{SocketAddr, TcpListener};
@@ -379,27 +379,4 @@ fn spawn(command: &mut Command, log: &Path) -> Running {
             .spawn()
             .unwrap_or_else(|error| panic!("{command:?}: {error}")),
     }
-}
-
-/// Sets `name = value` lines at the top of a TOML file, dropping earlier lines of the same names.
-fn set_lines(path: &Path, settings: &[(&str, &str)]) {
-    if settings.is_empty() {
-        return;
-    }
-    let text = std::fs::read_to_string(path).expect("a settings file");
-    let is_set = |line: &str| {
-        settings.iter().any(|(name, _)| {
-            line.trim_start_matches(['#', ' '])
-                .split('=')
-                .next()
-                .map(str::trim)
-                == Some(*name)
-        })
-    };
-    let mut lines: Vec<String> = settings
-        .iter()
-        .map(|(name, value)| format!("{name} = {value}"))
-        .collect();
-    lines.extend(text.lines().filter(|line| !is_set(line)).map(str::to_owned));
-    std::fs::write(path, lines.join("\n") + "\n").expect("a settings file");
 }

@@ -14,7 +14,7 @@
 //! | 10 | throttles after it was verified | `health::clocks`, `health::tests::threats::row_10…`; here |
 //! | 14 | replays old reports that all is well | `broker/core/tests/refusals.rs` (older reports, used ids), `book/tests.rs`, `world` |
 //! | 44 | memory of the one before | `health::between`, `health::tests::threats::row_44…`, here; on a GPU: see the README |
-//! | 45 | changes clocks, power, ECC | `health::tests::threats::row_45…`, here |
+//! | 45 | changes clocks, power, ECC | `health::tests::threats::row_45…` (drift), here (nothing to change them with) |
 //! | 46 | errors for refunds | `health::tests::threats::row_46…`, here |
 //! | 47 | faults against neighbours | `health::tests::threats::row_47…`, `life` |
 //! | 48 | a library that hangs | `health::tests::threats::row_48…`, `nvml/trouble.rs`, `life`, here; bench row `gpu_hang` |
@@ -147,30 +147,24 @@ fn row_44_a_slice_is_cleaned_and_its_neighbour_is_not() {
     check_money(&all, renter, &costs);
 }
 
-/// Row 45: a container cannot change settings of its GPU; one that changed during a lease is an alarm.
+/// Row 45: a container has nothing to change settings of its GPU with: not the driver's program or its capabilities, and
+/// not the right to use them.
 #[test]
-fn row_45_settings_that_changed_are_an_alarm() {
-    let mut all = one();
+fn row_45_a_container_cannot_reach_the_settings_of_its_gpu() {
+    let all = one();
     let _ = rent_whole(all.renter(), "lease", "1");
-    let tries = "nvidia-smi -pl 300 2>/dev/null || echo no; ls /dev/nvidia-caps 2>/dev/null || echo none; grep CapEff /proc/self/status";
+    let look = "which nvidia-smi || echo no; ls /dev/nvidia-caps 2>/dev/null || echo none; \
+                grep CapEff /proc/self/status";
     let said = all
         .renter()
-        .feira(&["exec", "lease", "--", "sh", "-c", tries])
+        .feira(&["exec", "lease", "--", "sh", "-c", look])
         .ok()
         .out;
-    // Neither the driver's own settings nor its capabilities are inside, and not CAP_SYS_ADMIN (bit 21).
     assert!(said.starts_with("no\nnone\n"), "{said}");
-    let capabilities = said.split_whitespace().last().expect("a mask");
-    assert_eq!(
-        u64::from_str_radix(capabilities, 16).expect("a mask") & (1 << 21),
-        0
-    );
-    std::thread::sleep(Duration::from_secs(5));
-    all.change(|scenario| scenario.gpus[0].power_limit_mw = 300_000);
-    wait_for("the alarm", SOON, || {
-        all.market.host.log().contains("300").then_some(())
-    });
-    assert_eq!(all.renter().lease("lease")["state"], "running");
+    let mask = said.split_whitespace().last().expect("a mask");
+    let mask = u64::from_str_radix(mask, 16).expect("a mask");
+    // CAP_SYS_ADMIN is bit 21.
+    assert_eq!(mask & (1 << 21), 0, "{said}");
     let cost = ended(&all, all.renter(), "lease");
     check_money(&all, all.renter(), &[cost]);
 }
