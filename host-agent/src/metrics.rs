@@ -127,8 +127,8 @@ fn of_gpus(registry: &mut Registry, gpus: &[GpuRow]) {
 }
 
 fn one(registry: &mut Registry, name: &str, help: &str, value: u64) {
-    let gauge = Gauges::default();
-    set(&gauge, Labels::new(), value);
+    let gauge = Gauge::<f64, AtomicU64>::default();
+    gauge.set(float(value));
     registry.register(name, help, gauge);
 }
 

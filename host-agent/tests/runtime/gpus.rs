@@ -161,12 +161,8 @@ async fn a_container_has_the_nodes_of_its_gpu_and_of_no_other() {
     let other = "mknod /dev/nvidia1 c 195 1 2>&1 || echo refused";
     assert!(inside(&bench, lease, other).await.contains("refused"));
     let library = "/usr/local/nvidia/lib64/libcuda.so.1";
-    let said = inside(
-        &bench,
-        lease,
-        &format!("cat {library}; echo x 2>&1 >{library} || echo refused"),
-    );
-    let said = said.await;
+    let script = format!("cat {library}; (echo x >{library}) 2>&1 || echo refused");
+    let said = inside(&bench, lease, &script).await;
     assert!(
         said.starts_with("the driver's") && said.contains("refused"),
         "{said}"
