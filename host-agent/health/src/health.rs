@@ -151,6 +151,13 @@ impl Health {
         }
     }
 
+    /// Whether a GPU runs slower than it could, for so long that it counts.
+    #[must_use]
+    pub fn is_slowed(&self, gpu: &str) -> bool {
+        let unit = self.units.get(gpu);
+        unit.is_some_and(|unit| unit.pace.lowered().is_some())
+    }
+
     /// How often programs of that renter brought errors about since the agent started.
     #[must_use]
     pub fn provoked(&self, renter: RenterId) -> u32 {

@@ -13,7 +13,7 @@ use protocol::units::Bytes;
 /// Everything that they hear.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Input {
-    /// The GPUs that are there, all of them.
+    /// The GPUs that are there, all of them. After it, all who have something are said again.
     Machine(Vec<Device>),
     /// Who has what, all of it: each lease whose container may use a GPU.
     Tenants(Vec<Tenancy>),

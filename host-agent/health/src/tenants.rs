@@ -74,8 +74,11 @@ impl Turn {
             .filter(is_over)
             .map(|part| part.place.clone())
             .collect();
-        for place in over {
-            self.left(&place);
+        // Whether it can be cleaned is not known before it is known which GPUs there are: then all are said again.
+        if self.health.machine.devices().next().is_some() {
+            for place in over {
+                self.left(&place);
+            }
         }
         for (lease, place) in held.into_values() {
             self.taken(lease, place);

@@ -172,7 +172,7 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
         let taken_by = match self.engine.state() {
             Err(reason) => Some(reason.clone()),
             Ok(_) if is_full => Some(held_by.keys().cloned().collect::<Vec<_>>().join(", ")),
-            Ok(_) => None,
+            Ok(_) => self.unfit(listed),
         };
         Use { held_by, taken_by }
     }

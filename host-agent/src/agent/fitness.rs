@@ -3,6 +3,7 @@
 use super::AgentError;
 use super::desk::Desk;
 use crate::admin::wire::{AdminReply, HealthRow};
+use crate::core::offer::Listed;
 use crate::hardware::Hardware;
 use crate::runtime::Runtime;
 use gpu_health::input::{Input, Standing};
@@ -20,6 +21,18 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
                 row(standing, took.map(|took| took.all.0))
             })
             .collect()
+    }
+
+    /// Why nothing of an offer can be leased, when all of it is unfit.
+    pub(super) fn unfit(&self, listed: &Listed) -> Option<String> {
+        let withheld = self.care.health.withheld();
+        let why = |name: &ResourceName| {
+            let of_it = withheld.get(name);
+            of_it.or_else(|| withheld.get(protocol::offer::parent(name)))
+        };
+        let mut names = listed.offer.share.resources.iter();
+        let first = why(listed.offer.share.resources.first()?)?.clone();
+        names.all(|name| why(name).is_some()).then_some(first)
     }
 
     /// The owner has checked the GPU of that name, or the only one whose name begins so.

@@ -5,6 +5,7 @@ use super::AgentError;
 use super::desk::{Desk, millis};
 use super::events::Done;
 use crate::core::award;
+use crate::core::health::as_fast_as_they_are;
 use crate::core::meter::Moment;
 use crate::core::offer::{Listed, offers};
 use crate::core::reconcile::{Containers, Observed};
@@ -248,7 +249,8 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
         match listed {
             Ok(listed) => {
                 let found = self.standing.measured.as_ref();
-                self.standing.offers = self.benches.offered(listed, found);
+                let measured = self.benches.offered(listed, found);
+                self.standing.offers = as_fast_as_they_are(measured, &self.care.health);
             }
             Err(error) => tracing::error!(%error, "the machine cannot be offered"),
         }

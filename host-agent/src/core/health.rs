@@ -4,12 +4,15 @@
 use crate::core::lease::{LeaseRecord, State};
 use crate::core::leases::{Change, Decision, Leases};
 use crate::core::meter::Moment;
+use crate::core::offer::Listed;
 use crate::core::reconcile::{Containers, Observed};
 use gpu_health::health::{Health, Unfit};
 use gpu_health::machine::{Place, Tenancy};
 use gpu_health::unit::Kept;
+use protocol::bounded::List;
 use protocol::ids::{BootId, LeaseId};
 use protocol::lease::{GpuFault, StopReason};
+use protocol::machine::Quantity;
 use protocol::offer::{ResourceName, Share, parent};
 
 /// The health of a machine of whose GPUs nothing was heard: all of them may be leased.
@@ -47,6 +50,44 @@ fn still_runs(lease: LeaseId, containers: &Containers) -> bool {
         containers.get(&lease),
         Some(Observed::Running { .. } | Observed::Paused { .. })
     )
+}
+
+/// The offers without the speed that was measured of GPUs that are slowed down now: they do not reach it. Their score
+/// is not known then, and they are found by their other figures.
+#[must_use]
+pub fn as_fast_as_they_are(mut listed: Vec<Listed>, health: &Health) -> Vec<Listed> {
+    for Listed { offer, .. } in &mut listed {
+        let mut gpus = offer.share.gpus.iter();
+        if gpus.any(|gpu| health.is_slowed(&gpu.uuid)) {
+            let rest = offer.measures.iter();
+            let rest = rest.filter(|measure| !is_speed_of_gpu(measure.quantity));
+            offer.measures = List::first(rest.cloned());
+        }
+    }
+    listed
+}
+
+const fn is_speed_of_gpu(quantity: Quantity) -> bool {
+    match quantity {
+        Quantity::Fp32
+        | Quantity::Fp64
+        | Quantity::Fp16Matrix
+        | Quantity::Bf16Matrix
+        | Quantity::GpuMemory => true,
+        Quantity::HostToDevice
+        | Quantity::DeviceToHost
+        | Quantity::CpuSingle
+        | Quantity::CpuAll
+        | Quantity::Ram
+        | Quantity::DiskRead
+        | Quantity::DiskWrite
+        | Quantity::DiskRandomRead
+        | Quantity::Download
+        | Quantity::Upload
+        | Quantity::PcieGeneration
+        | Quantity::PcieLanes
+        | Quantity::GpuTemperatureMax => false,
+    }
 }
 
 impl Leases {

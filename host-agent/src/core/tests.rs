@@ -1,6 +1,7 @@
 //! What the rules are tested with: a machine, keys, orders and goals that are signed as real ones are.
 
 mod goals;
+mod health;
 mod kinds;
 mod model;
 mod moves;

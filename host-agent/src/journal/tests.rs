@@ -249,3 +249,28 @@ fn a_damaged_file_is_named() {
     let error = Journal::open(folder.path()).unwrap_err();
     assert!(error.to_string().contains("journal.db"), "{error}");
 }
+
+/// That a lease is over and what its GPU waits for are on disk together, or neither is.
+#[test]
+fn the_health_of_gpus_is_kept_with_what_it_ends_or_not_at_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let world = World::new();
+    let (mut journal, recovered) = Journal::open(folder.path()).unwrap();
+    assert_eq!(recovered.health, gpu_health::unit::Kept::default());
+    let kept = gpu_health::unit::Kept {
+        boot: "b".to_owned(),
+        drain: Some("two fell off".to_owned()),
+        ..Default::default()
+    };
+    journal.keep_health(&kept, &[taken(&world, 1, 0)]).unwrap();
+    let other = gpu_health::unit::Kept {
+        drain: None,
+        ..kept.clone()
+    };
+    // Another lease has that GPU: the schema refuses, and nothing of it was written.
+    assert!(journal.keep_health(&other, &[taken(&world, 2, 0)]).is_err());
+    drop(journal);
+    let recovered = reopened(folder.path());
+    assert_eq!(recovered.records.len(), 1);
+    assert_eq!(recovered.health, kept);
+}

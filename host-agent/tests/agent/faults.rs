@@ -107,8 +107,14 @@ async fn a_gpu_that_falls_off_the_bus() {
 
     // The agent is killed and starts again in the same boot: it has forgotten nothing.
     drop(agent);
+    let said = broker.heard().offers.len();
     let agent = host.start().await;
-    let next = broker.heard().offers.last().cloned().unwrap();
+    let next = wait("offers of the agent that started again", || {
+        let offers = broker.heard().offers;
+        let last = offers.iter().skip(said).next_back()?;
+        (!last.is_empty()).then(|| last.clone())
+    })
+    .await;
     goals.push(matched(&broker, &host, &next, &first, 9));
     broker.say(host.host.id, goals.clone()).await;
     let why = unfit(&broker, &goals[2]).await;

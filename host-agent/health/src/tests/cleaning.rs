@@ -274,3 +274,29 @@ fn what_runs_right_after_a_boot_is_the_machines_own() {
     booted.run(12);
     assert!(booted.is_fit(0), "{:?}", booted.fitness(0));
 }
+
+/// An agent that starts hears of leases that ended before it knows its GPUs, and not every GPU can be cleaned.
+#[test]
+fn what_is_left_before_the_gpus_are_known_is_cleaned_if_it_can_be() {
+    for cleanable in [true, false] {
+        let mut stage = Stage::new();
+        stage.take(1, &[0]);
+        let mut health = crate::health::Health::recovered(stage.health.kept(), boot(1));
+        let mut devices = devices();
+        devices[0].cleanable = cleanable;
+        for input in [
+            crate::input::Input::Tenants(stage.tenants.clone()),
+            crate::input::Input::Tenants(Vec::new()),
+            crate::input::Input::Machine(devices),
+            crate::input::Input::Tenants(Vec::new()),
+        ] {
+            health = health.decide(&input, Millis(1_000)).next;
+        }
+        let wanted = if cleanable {
+            Fitness::Cleaning
+        } else {
+            Fitness::Fit
+        };
+        assert_eq!(health.fitness(&gpu(0), &gpu(0)), wanted);
+    }
+}

@@ -86,6 +86,7 @@ fn a_host_of_eight_gpus() {
         .map(|device| (device.gpu.clone(), super::stage::sound()))
         .collect();
     booted.hear(Input::Machine(devices()));
+    booted.hear(Input::Tenants(Vec::new()));
     booted.run(30);
     // All is cleaned, and the one that was off the bus tested; the machine takes leases again.
     assert_eq!(booted.fit().len(), 8);
