@@ -27,6 +27,13 @@ pub const DEFAULT_METRICS: &str = "127.0.0.1:9640";
 /// What a broker is called unless it is told otherwise.
 pub const DEFAULT_NAME: &str = "a feira broker";
 
+/// Longest time of the market's rules: nobody means more than a year.
+const TIME_MAX: Seconds = Seconds(366 * 86_400);
+/// Most connections, requests a second, and requests at once: beyond them a machine is out of ports or memory.
+const COUNT_MAX: u64 = 65_536;
+/// Longest that a stopping broker waits: service managers kill what takes longer.
+const DRAIN_MAX_S: u64 = 240;
+
 /// All settings of a broker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
@@ -242,8 +249,25 @@ impl File {
             watches: self.watches.unwrap_or(usual.watches),
             drain: self.drain_s.map_or(usual.drain, Duration::from_secs),
         };
-        if limits.connections == 0 {
-            return Err(("connections", "it must be at least 1".to_owned()));
+        let counts = [
+            ("connections", Some(u64::from(limits.connections)), COUNT_MAX),
+            (
+                "requests_per_second",
+                Some(u64::from(limits.requests_per_second.get())),
+                COUNT_MAX,
+            ),
+            (
+                "requests_in_flight",
+                u64::try_from(limits.requests_in_flight).ok(),
+                COUNT_MAX,
+            ),
+            ("watches", u64::try_from(limits.watches).ok(), COUNT_MAX),
+            ("drain_s", Some(limits.drain.as_secs()), DRAIN_MAX_S),
+        ];
+        for (field, count, most) in counts {
+            if !count.is_some_and(|count| (1..=most).contains(&count)) {
+                return Err((field, format!("it must be between 1 and {most}")));
+            }
         }
         if limits.requests_in_flight <= limits.watches {
             let problem = format!(
@@ -266,6 +290,9 @@ fn addresses(field: &'static str, list: &[String]) -> Result<Vec<Multiaddr>, Wro
 fn time(field: &'static str, set: Option<u64>, usual: Seconds) -> Result<Seconds, Wrong> {
     match set {
         Some(0) => Err((field, "it must be at least one second".to_owned())),
+        Some(seconds) if seconds > TIME_MAX.0 => {
+            Err((field, format!("{seconds} is more than a year, {}", TIME_MAX.0)))
+        }
         Some(seconds) => Ok(Seconds(seconds)),
         None => Ok(usual),
     }

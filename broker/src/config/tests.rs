@@ -94,4 +94,27 @@ fn mistakes_are_named_by_line_and_field() {
         "2000",
     );
     check_wrong("name = \"a\"\nlisten [\n", 2, "listen [", "");
+    let times = [
+        "accept_within_s",
+        "hold_s",
+        "disk_keep_s",
+        "dispute_s",
+        "min_run_s",
+        "meter_every_s",
+    ];
+    for field in times {
+        let text = format!("# x\n{field} = 9223372036854775807\n");
+        check_wrong(&text, 2, field, "more than a year");
+    }
+    for (field, value, says) in [
+        ("connections", "0", "between 1 and 65536"),
+        ("connections", "65537", "between 1 and 65536"),
+        ("requests_per_second", "4294967295", "between 1 and 65536"),
+        ("requests_in_flight", "9223372036854775807", "between 1 and 65536"),
+        ("watches", "0", "between 1 and 65536"),
+        ("drain_s", "0", "between 1 and 240"),
+        ("drain_s", "241", "between 1 and 240"),
+    ] {
+        check_wrong(&format!("{field} = {value}\n"), 1, field, says);
+    }
 }
