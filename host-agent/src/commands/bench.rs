@@ -39,12 +39,16 @@ pub(super) fn bench(place: &Place, asked: &Bench) -> Result<Exit, Failure> {
     let _turn = Turn::take(folder).map_err(|error| place.results_failed(&error))?;
     machine::check_idle(place)?;
     let kept = load(folder).map_err(|error| place.results_failed(&error))?;
-    let (run, gpus) = block_on(measure(place, &config, asked))??;
+    let (run, gpus, is_told) = block_on(measure(place, &config, asked))??;
     if !run.outcomes.is_empty() {
         let all = merged(&kept, &run.outcomes);
         save(folder, &all).map_err(|error| place.results_failed(&error))?;
     }
     table::print(place, &run.outcomes, &run, &gpus);
+    if is_told {
+        let what = "broken off; what was whole by then is kept";
+        return Err(Failure::new(Exit::Interrupted, what));
+    }
     run.failed
         .first()
         .map_or(Ok(Exit::Done), |(part, error)| Err(failed(*part, error)))
@@ -68,7 +72,7 @@ async fn measure(
     place: &Place,
     config: &Config,
     asked: &Bench,
-) -> Result<(Run, Vec<Gpu>), Failure> {
+) -> Result<(Run, Vec<Gpu>, bool), Failure> {
     let mut signals = Signals::watch()?;
     let mut plan = Plan::new(parts(asked), place.folder.path().to_owned());
     plan.disk.reserve = config.disk_reserve.0;
@@ -92,18 +96,22 @@ async fn measure(
     let guard = machine::stop_at_lease(place.socket()?, Arc::clone(&watch));
     let running = run(&plan, node.as_ref(), &watch);
     tokio::pin!(running);
+    let mut is_told = false;
     let mut bars = Bars::new(!place.printer.is_json());
     let found = loop {
         tokio::select! {
             biased;
             found = &mut running => break found,
             Some((part, done)) = said.recv() => bars.show(part, done),
-            () = signals.told_to_stop() => watch.stop(),
+            () = signals.told_to_stop() => {
+                is_told = true;
+                watch.stop();
+            }
         }
     };
     bars.finish();
     drop(guard);
-    Ok((found, gpus))
+    Ok((found, gpus, is_told))
 }
 
 /// One moving line on standard error, for the part that is measured; none where that is no terminal.
@@ -156,7 +164,7 @@ fn failed(part: Part, error: &BenchError) -> Failure {
     let plain = Failure::new(Exit::Failed, what.clone());
     match error {
         BenchError::Stopped | BenchError::Measure(MeasureError::Cancelled) => {
-            plain.help("a lease came, or it was told to stop; what was whole by then is kept")
+            plain.help("a lease came; what was whole by then is kept")
         }
         BenchError::Denied { .. } | BenchError::Measure(MeasureError::Denied { .. }) => {
             Failure::new(Exit::NotAllowed, what)

@@ -100,5 +100,13 @@ fn nothing_to_plan(place: &Place, divisibles: &Divisibles) -> Failure {
     } else {
         "no GPU of this machine has a dynamic layout"
     };
-    Failure::new(Exit::NotFound, what).help(place.command("list --partition-layout dynamic"))
+    let failure = Failure::new(Exit::NotFound, what);
+    // Where no GPU can be cut, no layout of `list` is taken.
+    if divisibles.is_empty() {
+        return failure.help(format!(
+            "there is nothing to plan here; which GPUs are seen: {}",
+            place.command("doctor")
+        ));
+    }
+    failure.help(place.command("list --partition-layout dynamic"))
 }
