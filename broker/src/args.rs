@@ -376,7 +376,10 @@ mod tests {
         let stray = format!("{}z", &id[..id.len() - 1]);
         let line = ["x", "deposit", &renter, "1", "--id", &stray];
         let said = Arguments::try_parse_from(line).unwrap_err().to_string();
-        assert!(said.contains("its last character can only be one of"), "{said}");
+        assert!(
+            said.contains("its last character can only be one of"),
+            "{said}"
+        );
     }
 
     #[test]

@@ -41,7 +41,9 @@ pub enum IdError {
         characters: usize,
     },
     /// A character that stands in no id.
-    #[error("'{text}' is no {kind}: '{found}' stands in no id, which has digits and the letters a to z without i, l, o and u")]
+    #[error(
+        "'{text}' is no {kind}: '{found}' stands in no id, which has digits and the letters a to z without i, l, o and u"
+    )]
     Letter {
         /// What was typed.
         text: String,
@@ -118,7 +120,11 @@ fn decode_base32<const N: usize>(text: &str) -> Result<[u8; N], Flaw> {
             buffer &= (1 << bits) - 1;
         }
     }
-    if buffer == 0 { Ok(bytes) } else { Err(Flaw::Last) }
+    if buffer == 0 {
+        Ok(bytes)
+    } else {
+        Err(Flaw::Last)
+    }
 }
 
 fn value_of(character: char) -> Option<u32> {

@@ -43,11 +43,21 @@ mod tests {
         assert_eq!(read("1"), Ok(1));
         assert_eq!(read("016"), Ok(16));
         for wrong in [
-            "", "0", "17", "-0", "-1", "+1", "1.0", "1e1", " 1", "0x1", "٣", "99999999999999999999",
+            "",
+            "0",
+            "17",
+            "-0",
+            "-1",
+            "+1",
+            "1.0",
+            "1e1",
+            " 1",
+            "0x1",
+            "٣",
+            "99999999999999999999",
         ] {
             let said = read(wrong).unwrap_err().to_string();
-            let wanted =
-                format!("'{wrong}' is not a whole number from 1 to 16, in digits alone");
+            let wanted = format!("'{wrong}' is not a whole number from 1 to 16, in digits alone");
             assert_eq!(said, wanted);
         }
         assert_eq!(whole::<u16>(0..=100_000)("65535"), Ok(65_535));

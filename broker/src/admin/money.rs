@@ -108,9 +108,7 @@ fn row(id: PaymentId, payment: &Payment, before: bool) -> PaymentRow {
         PaymentKind::Bond(host) => ("bond", host.to_string(), "done"),
         PaymentKind::BondReturned(host) => ("bond-returned", host.to_string(), "done"),
         PaymentKind::Refund(lease) => ("refund", lease.to_string(), "done"),
-        PaymentKind::DepositReversed(deposit) => {
-            ("deposit-reversed", deposit.to_string(), "done")
-        }
+        PaymentKind::DepositReversed(deposit) => ("deposit-reversed", deposit.to_string(), "done"),
         PaymentKind::Payout(host, stands) => {
             let status = match stands {
                 Payout::Open => "open",

@@ -1,9 +1,7 @@
 //! `feira-broker bond | refund | suspend`: hosts' money that is not a payout.
 
 use super::Place;
-use crate::admin::wire::{
-    AdminReply, AdminRequest, HostMoney, PaymentRow, Refund, ReverseDeposit,
-};
+use crate::admin::wire::{AdminReply, AdminRequest, HostMoney, PaymentRow, Refund, ReverseDeposit};
 use crate::args;
 use protocol::bounded::Text;
 use protocol::ids::PaymentId;

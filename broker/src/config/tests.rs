@@ -110,7 +110,11 @@ fn mistakes_are_named_by_line_and_field() {
         ("connections", "0", "between 1 and 65536"),
         ("connections", "65537", "between 1 and 65536"),
         ("requests_per_second", "4294967295", "between 1 and 65536"),
-        ("requests_in_flight", "9223372036854775807", "between 1 and 65536"),
+        (
+            "requests_in_flight",
+            "9223372036854775807",
+            "between 1 and 65536",
+        ),
         ("watches", "0", "between 1 and 65536"),
         ("drain_s", "0", "between 1 and 240"),
         ("drain_s", "241", "between 1 and 240"),

@@ -120,7 +120,12 @@ impl Desk {
         };
         let heard: BTreeSet<HostId> = self.book.hosts().collect();
         let suspended = self.market.suspended_hosts();
-        heard.iter().copied().chain(suspended.filter(|host| !heard.contains(host))).map(row).collect()
+        heard
+            .iter()
+            .copied()
+            .chain(suspended.filter(|host| !heard.contains(host)))
+            .map(row)
+            .collect()
     }
 
     /// The renters who ever had money here.

@@ -41,7 +41,9 @@ fn a_deposit_id_that_was_used_says_what_for() {
     let typed = Typed::made();
     let (_running, _) = typed.run();
     let (renter, id) = (renter(), DepositId::from_bytes([9; 16]).to_string());
-    typed.say(&["deposit", "--new", &renter, "1", "--id", &id]).ok();
+    typed
+        .say(&["deposit", "--new", &renter, "1", "--id", &id])
+        .ok();
     let what = format!("{id} is on the books already: $1.00 to {renter}; nothing was credited");
     typed
         .say(&["deposit", "--new", &renter, "2", "--id", &id])
@@ -53,7 +55,9 @@ fn a_deposit_id_that_was_used_says_what_for() {
 fn the_command_that_repeats_a_deposit_means_the_same_in_a_shell() {
     let typed = Typed::made();
     let renter = renter();
-    let said = typed.say(&["deposit", "--new", &renter, "1.5"]).code(8, "--id t-");
+    let said = typed
+        .say(&["deposit", "--new", &renter, "1.5"])
+        .code(8, "--id t-");
     let again = format!("feira-broker deposit {renter} 1.50 --id t-");
     assert!(said.err.contains(&again), "{}", said.err);
     assert!(!said.err.contains('$'), "{}", said.err);

@@ -77,7 +77,12 @@ async fn show(context: &Context, name: &str, to: Option<&Path>) -> Result<Exit, 
 }
 
 fn verify(context: &Context, file: &Path) -> Result<Exit, Failure> {
-    let text = text_of(context, file, FILE_BYTES_MAX, (Code::NotAReceipt, "a receipt"))?;
+    let text = text_of(
+        context,
+        file,
+        FILE_BYTES_MAX,
+        (Code::NotAReceipt, "a receipt"),
+    )?;
     let paper = Paper::read(&text)?;
     context.printer.object(&object(&paper))?;
     let signer = paper.signer();

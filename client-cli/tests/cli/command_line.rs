@@ -140,7 +140,11 @@ const REFUSALS: &[(&[&str], i32, &[&str])] = &[
         2,
         &["--gpus", "'-0' is not a whole number from 0"],
     ),
-    (&["search", "--limit", "+3"], 2, &["--limit", "in digits alone"]),
+    (
+        &["search", "--limit", "+3"],
+        2,
+        &["--limit", "in digits alone"],
+    ),
     (
         &["rent", "o-7k3f", "--image", "x", "--ram", "0.0000001"],
         2,

@@ -59,11 +59,7 @@ pub fn read_file(path: &Path, most: u64) -> Result<String, NamedFileError> {
 ///
 /// # Errors
 /// When it is no file, larger, no text, or cannot be read.
-pub fn read_file_or(
-    path: &Path,
-    input: impl Read,
-    most: u64,
-) -> Result<String, NamedFileError> {
+pub fn read_file_or(path: &Path, input: impl Read, most: u64) -> Result<String, NamedFileError> {
     if path.as_os_str() == STANDARD {
         return bounded(input, most);
     }

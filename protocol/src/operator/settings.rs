@@ -125,10 +125,7 @@ mod tests {
         assert!(said.ends_with(": it is a folder, not a file"), "{said}");
         let error = SettingsError::read(Path::new("/dev/zero")).unwrap_err();
         let said = crate::operator::chain(&error);
-        assert_eq!(
-            said,
-            "could not read /dev/zero: it is a device, not a file"
-        );
+        assert_eq!(said, "could not read /dev/zero: it is a device, not a file");
         let none = SettingsError::read(&folder.path().join("none"));
         assert!(matches!(none, Err(SettingsError::Missing { .. })));
     }

@@ -84,9 +84,10 @@ impl Desk {
 
     /// How much of a deposit was reversed.
     fn reversed(&self, deposit: DepositId) -> MicroUsd {
-        let of_it = self.market.payments().filter(|(_, payment)| {
-            payment.what == PaymentKind::DepositReversed(deposit)
-        });
+        let of_it = self
+            .market
+            .payments()
+            .filter(|(_, payment)| payment.what == PaymentKind::DepositReversed(deposit));
         of_it.fold(MicroUsd::ZERO, |sum, (_, payment)| {
             sum.saturating_add(payment.amount)
         })

@@ -34,7 +34,9 @@ fn reverse(world: &mut World, number: u8, amount: Option<i64>) -> Result<MicroUs
         note: Note::cut("a letter was wrong"),
     };
     match world.handle(Command::Money(MoneyOrder::Reverse(reversal))) {
-        Ok(Answer::Payment { payment, before, .. }) => {
+        Ok(Answer::Payment {
+            payment, before, ..
+        }) => {
             assert_eq!(payment.what, PaymentKind::DepositReversed(DEPOSIT));
             let moved = if before { 0 } else { payment.amount.0 };
             Ok(MicroUsd(moved))
@@ -46,7 +48,10 @@ fn reverse(world: &mut World, number: u8, amount: Option<i64>) -> Result<MicroUs
 
 #[track_caller]
 fn check_balance(world: &World, available: i64) {
-    assert_eq!(world.desk.balance(renter_id(0)).available, MicroUsd(available));
+    assert_eq!(
+        world.desk.balance(renter_id(0)).available,
+        MicroUsd(available)
+    );
     let cash = world.desk.market().ledger().balance(&Account::Cash);
     assert_eq!(cash, MicroUsd(available));
     assert_eq!(&world.replayed(), world.desk.market());
@@ -55,14 +60,20 @@ fn check_balance(world: &World, available: i64) {
 #[test]
 fn a_deposit_goes_back_in_parts_and_once_for_each_id() {
     let mut world = world();
-    assert_eq!(reverse(&mut world, 1, Some(4_000_000)), Ok(MicroUsd(4_000_000)));
+    assert_eq!(
+        reverse(&mut world, 1, Some(4_000_000)),
+        Ok(MicroUsd(4_000_000))
+    );
     assert_eq!(reverse(&mut world, 1, Some(4_000_000)), Ok(MicroUsd(0)));
     assert_eq!(reverse(&mut world, 1, None), Ok(MicroUsd(0)));
     check_balance(&world, 6_000_000);
     let other = reverse(&mut world, 1, Some(5_000_000)).unwrap_err();
     assert_eq!(other, Rejection::IdReused.to_string());
     let more = reverse(&mut world, 2, Some(6_000_001)).unwrap_err();
-    assert!(more.contains("$6.00 of the deposit can be reversed"), "{more}");
+    assert!(
+        more.contains("$6.00 of the deposit can be reversed"),
+        "{more}"
+    );
     for nothing in [0, -1] {
         let none = reverse(&mut world, 2, Some(nothing)).unwrap_err();
         assert!(none.contains("more than nothing"), "{none}");
@@ -79,7 +90,10 @@ fn a_deposit_goes_back_in_parts_and_once_for_each_id() {
         memo: Text::default(),
     };
     let repeated = world.handle(deposit).unwrap();
-    assert!(matches!(repeated, Answer::DepositedBefore(_)), "{repeated:?}");
+    assert!(
+        matches!(repeated, Answer::DepositedBefore(_)),
+        "{repeated:?}"
+    );
     check_balance(&world, 0);
 }
 
@@ -142,7 +156,10 @@ fn who_has_money_an_offer_or_greeted_is_known() {
     let suspended: Vec<_> = rows.iter().filter(|row| row.suspended.is_some()).collect();
     assert_eq!(suspended.len(), 1);
     assert_eq!(
-        (suspended[0].host, suspended[0].suspended.as_ref().map(|why| why.as_str())),
+        (
+            suspended[0].host,
+            suspended[0].suspended.as_ref().map(|why| why.as_str())
+        ),
         (host_id(1), Some("of the operator's"))
     );
 }
