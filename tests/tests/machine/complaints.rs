@@ -261,11 +261,9 @@ fn slices_have_their_own_lines_among_the_metrics() {
     });
     let all_lines = page(address);
     assert!(all_lines.contains("DCGM_FI_DEV_GPU_UTIL{"), "{all_lines}");
-    let of_slice = all_lines.lines().filter(|line| line.contains(slice));
+    let mut of_slice = all_lines.lines().filter(|line| line.contains(slice));
     assert!(
-        of_slice
-            .into_iter()
-            .all(|line| line.starts_with("DCGM_FI_DEV_FB_")),
+        of_slice.all(|line| line.starts_with("DCGM_FI_DEV_FB_")),
         "{all_lines}"
     );
     all.change(|scenario| scenario.gpus[0].processes.clear());

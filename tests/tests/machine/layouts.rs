@@ -42,7 +42,7 @@ fn a_fixed_layout_stands_and_is_changed_around_what_is_leased() {
     let _ = plan.says("dynamic layout");
 
     let _ = rent_slice(renter, "three", "3g.40gb");
-    let seven = vec!["1g.10gb"; 7].join(",");
+    let seven = ["1g.10gb"; 7].join(",");
     let _ = all
         .market
         .host
@@ -66,21 +66,17 @@ fn a_fixed_layout_stands_and_is_changed_around_what_is_leased() {
 fn slices_are_adopted_when_the_agent_starts_again() {
     let mut all = dynamic();
     two_run(all.renter());
-    let before = [("three", 0), ("one", 0)].map(|(name, _)| {
-        (
-            all.renter().lease(name)["started_at"].clone(),
-            inside(all.renter(), name),
-        )
-    });
+    let seen = |all: &GpuMarket| {
+        ["three", "one"].map(|name| {
+            let started = all.renter().lease(name)["started_at"].clone();
+            (started, inside(all.renter(), name))
+        })
+    };
+    let before = seen(&all);
     all.restart_host();
     all.renter()
         .wait_for_goods_of(&["--partition", "2g.20gb"], 1);
-    let after = [("three", 0), ("one", 0)].map(|(name, _)| {
-        (
-            all.renter().lease(name)["started_at"].clone(),
-            inside(all.renter(), name),
-        )
-    });
+    let after = seen(&all);
     assert_eq!(before, after);
     assert_eq!(stands(&all, 0), [(THREE, 4), (ONE, 0)]);
     assert!(!all.market.host.log().contains("the driver refuses"));
