@@ -106,7 +106,8 @@ impl Checks {
                 PaymentKind::Payout(_, Payout::Open)
                 | PaymentKind::Bond(_)
                 | PaymentKind::BondReturned(_)
-                | PaymentKind::Refund(_) => before.is_none(),
+                | PaymentKind::Refund(_)
+                | PaymentKind::DepositReversed(_) => before.is_none(),
             };
         }
         if let Fact::Rested(rest) = &event.fact {
