@@ -166,3 +166,6 @@ impl File {
         self.proof_classes.iter().map(class).collect()
     }
 }
+
+#[cfg(test)]
+mod tests;
