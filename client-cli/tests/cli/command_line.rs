@@ -131,31 +131,6 @@ const REFUSALS: &[(&[&str], i32, &[&str])] = &[
     (&["search", "--kind", "spot"], 2, &["--kind", "spot"]),
     (&["search", "--upload", "-1"], 2, &["--upload"]),
     (
-        &["search", "--min-vram", "-1"],
-        2,
-        &["--min-vram -1", "below nothing"],
-    ),
-    (
-        &["search", "--gpus", "-0"],
-        2,
-        &["--gpus", "'-0' is not a whole number from 0"],
-    ),
-    (
-        &["search", "--limit", "+3"],
-        2,
-        &["--limit", "in digits alone"],
-    ),
-    (
-        &["rent", "o-7k3f", "--image", "x", "--ram", "0.0000001"],
-        2,
-        &["--ram", "less than 0.01 GB"],
-    ),
-    (
-        &["rent", "o-7k3f", "--image", "x", "--max-hours", "-3"],
-        2,
-        &["--max-hours", "from 1 to 87600"],
-    ),
-    (
         &["search", "--reliability", "101"],
         2,
         &["a percentage is from 0 to 100"],

@@ -7,6 +7,7 @@ mod command_line;
 mod estimate;
 mod kinds;
 mod market;
+mod numbers;
 mod orders;
 mod program;
 mod registry;
