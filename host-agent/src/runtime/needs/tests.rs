@@ -100,6 +100,8 @@ fn the_language_has_six_operators_and_two_ways_to_combine_them() {
         ("brand=tesla", true),
         ("brand=TESLA", true),
         ("BRAND!=Tesla", false),
+        ("cuda>=13 brand=tesla", true),
+        ("cuda>=13,brand=tesla", false),
         // A comma binds closer than a space.
         ("cuda>=13 brand=tesla,driver<536", true),
         ("cuda>=13 brand=tesla,driver<535", false),

@@ -58,6 +58,12 @@ impl Default for Engine {
 }
 
 impl super::SimRuntime {
+    /// Every image has these variables from now on, each as `NAME=value`.
+    pub fn images_say(&self, environment: &[&str]) {
+        let said = environment.iter().map(|text| (*text).to_owned()).collect();
+        self.engine.with(|state| state.image_says = said);
+    }
+
     /// The GPUs and slices that the container of `lease` was made with.
     #[must_use]
     pub fn devices(&self, lease: LeaseId) -> Vec<ResourceName> {

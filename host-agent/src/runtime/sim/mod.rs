@@ -146,12 +146,6 @@ impl SimRuntime {
         self.engine.write(lease, record);
     }
 
-    /// Every image has these variables from now on, each as `NAME=value`.
-    pub fn images_say(&self, environment: &[&str]) {
-        let said = environment.iter().map(|text| (*text).to_owned()).collect();
-        self.engine.with(|state| state.image_says = said);
-    }
-
     /// The engine stops answering. Its containers run on.
     pub fn go_down(&self) {
         self.engine.set_down(true);
