@@ -209,15 +209,12 @@ impl Agent {
             health: Health::recovered(recovered.health, clock.now().boot),
         });
         let (beat, alive) = watch::channel(0);
-        let task = tokio::spawn(desk.run(
-            Ears {
-                inbound,
-                questions,
-                heard,
-            },
-            stop.clone(),
-            beat,
-        ));
+        let ears = Ears {
+            inbound,
+            questions,
+            heard,
+        };
+        let task = tokio::spawn(desk.run(ears, stop.clone(), beat));
         Ok(Self {
             host,
             node,

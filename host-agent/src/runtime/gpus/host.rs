@@ -140,7 +140,7 @@ fn entries(folder: &Path) -> impl Iterator<Item = (String, PathBuf)> + use<> {
     entries.filter_map(|entry| Some((entry.file_name().into_string().ok()?, entry.path())))
 }
 
-/// The value of a line like `GPU UUID: 	 GPU-5a1e`.
+/// The value of a line like `GPU UUID: GPU-5a1e`.
 fn value<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     Some(line.strip_prefix(':')?.trim())

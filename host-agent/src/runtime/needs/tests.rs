@@ -42,7 +42,7 @@ fn said(image: &ImageConfig, gpu: &LeasedGpu) -> (ProblemKind, String) {
 fn an_image_for_a_newer_driver_is_refused_with_both_versions() {
     let image = image(&[CUDA_12_4], &[]);
     let newer = gpu("NVIDIA GeForce RTX 4090", "550.54.15", (12, 4));
-    assert_eq!(check(&image, &[newer.clone()]), Ok(()));
+    assert_eq!(check(&image, std::slice::from_ref(&newer)), Ok(()));
     let older = gpu("NVIDIA GeForce RTX 4090", "535.104.05", (12, 2));
     let (kind, detail) = said(&image, &older);
     assert_eq!(kind, ProblemKind::ImageNeedsOtherGpu);
@@ -189,7 +189,10 @@ fn older_images_say_their_version_alone() {
     }
     // A patch needs no newer driver, and the better word is taken.
     assert_eq!(
-        check(&image(&["CUDA_VERSION=11.0.3"], &[]), &[fits.clone()]),
+        check(
+            &image(&["CUDA_VERSION=11.0.3"], &[]),
+            std::slice::from_ref(&fits)
+        ),
         Ok(())
     );
     let both = image(
@@ -207,13 +210,16 @@ fn labels_ask_for_memory_capability_and_versions() {
         ..card.clone()
     };
     let wants = |label: &str, text: &str| image(&[], &[(label, text)]);
-    assert_eq!(check(&wants(LABEL_MEMORY, "24"), &[card.clone()]), Ok(()));
+    assert_eq!(
+        check(&wants(LABEL_MEMORY, "24"), std::slice::from_ref(&card)),
+        Ok(())
+    );
     assert_eq!(
         said(&wants(LABEL_MEMORY, "16"), &slice).1,
         "the image needs 16.0 GB of GPU memory (feira.needs.vram-gb), and GPU-0a has 10.2 GB"
     );
     assert_eq!(
-        check(&wants(LABEL_CAPABILITY, "8.9"), &[card.clone()]),
+        check(&wants(LABEL_CAPABILITY, "8.9"), std::slice::from_ref(&card)),
         Ok(())
     );
     assert_eq!(

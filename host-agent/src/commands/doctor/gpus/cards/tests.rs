@@ -199,7 +199,7 @@ fn lanes_are_looked_at_also_at_rest() {
 }
 
 #[test]
-fn memory_heat_and_the_drivers_own_word() {
+fn errors_of_memory_have_their_lines() {
     let gpu = gpu();
     let with = |change: fn(&mut Reading)| {
         let mut reading = reading();
@@ -246,6 +246,16 @@ fn memory_heat_and_the_drivers_own_word() {
         "wait for a reset",
         "--gpu-reset",
     );
+}
+
+#[test]
+fn heat_power_displays_and_the_drivers_own_word() {
+    let gpu = gpu();
+    let with = |change: fn(&mut Reading)| {
+        let mut reading = reading();
+        change(&mut reading);
+        reading
+    };
     let hot = with(|it| {
         it.temperature_c = Some(88);
         it.clock_reasons = Some(ClockReasons(ClockReasons::SOFTWARE_THERMAL));
