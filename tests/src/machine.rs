@@ -280,7 +280,7 @@ impl Renter {
     #[must_use]
     pub fn goods(&self, conditions: &[&str]) -> Vec<Value> {
         // A small part of a GPU has a small part of the disk.
-        let mut arguments = vec!["search", "--disk", "1", "--limit", "64", "--json"];
+        let mut arguments = vec!["search", "--disk", "0.2", "--limit", "64", "--json"];
         arguments.extend_from_slice(conditions);
         let said = self.feira(&arguments);
         // Nothing found is an answer too.

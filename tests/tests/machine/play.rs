@@ -26,7 +26,7 @@ pub(crate) fn rent_slice(renter: &Renter, name: &str, profile: &str) -> Value {
 /// Tries to.
 #[track_caller]
 pub(crate) fn try_slice(renter: &Renter, name: &str, profile: &str) -> Said {
-    renter.rent(name, &["--partition", profile, "--disk", "1"])
+    renter.rent(name, &["--partition", profile, "--disk", "0.2"])
 }
 
 /// Rents whole GPUs, and waits until it runs.
@@ -38,7 +38,10 @@ pub(crate) fn rent_whole(renter: &Renter, name: &str, gpus: &str) -> Value {
 /// Tries to.
 #[track_caller]
 pub(crate) fn try_whole(renter: &Renter, name: &str, gpus: &str) -> Said {
-    renter.rent(name, &["--gpus", gpus, "--max-price", "30", "--disk", "1"])
+    renter.rent(
+        name,
+        &["--gpus", gpus, "--max-price", "30", "--disk", "0.2"],
+    )
 }
 
 /// What the arguments of a rental are when it is only begun.
@@ -59,7 +62,7 @@ pub(crate) fn words_of_slice(name: &str, profile: &str) -> Vec<String> {
         "--budget",
         "5",
         "--disk",
-        "1",
+        "0.2",
     ];
     words.map(str::to_owned).to_vec()
 }
