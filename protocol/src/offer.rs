@@ -167,6 +167,38 @@ pub fn offer_id(host: HostId, resources: &[ResourceName]) -> OfferId {
 }
 
 impl Offer {
+    /// Whether `other` is this offer signed anew: nothing of it differs but its sequence.
+    #[must_use]
+    pub fn is_again(&self, other: &Self) -> bool {
+        let Self {
+            id,
+            sequence: _,
+            listed_at,
+            machine,
+            share,
+            partition,
+            chunks,
+            gpus_min,
+            prices,
+            sales,
+            limits,
+            measures,
+            brokers,
+        } = self;
+        (id, listed_at, chunks, gpus_min, prices, sales, limits)
+            == (
+                &other.id,
+                &other.listed_at,
+                &other.chunks,
+                &other.gpus_min,
+                &other.prices,
+                &other.sales,
+                &other.limits,
+            )
+            && (share, partition, measures) == (&other.share, &other.partition, &other.measures)
+            && (machine, brokers) == (&other.machine, &other.brokers)
+    }
+
     /// What an order binds itself to: the digest of everything a renter relies on. Signing the same offer
     /// again, later, does not change it, and neither does free disk space that moved.
     ///

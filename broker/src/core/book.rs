@@ -8,6 +8,7 @@
 //! portions of a host that it was not told of since something changed are looked at one by one.
 
 mod admission;
+mod announcing;
 mod answer;
 pub mod bids;
 mod by_job;
@@ -26,8 +27,7 @@ use portions::Portions;
 use protocol::bounded::{List, Text};
 use protocol::filter::Filter;
 use protocol::ids::{BrokerId, HostId, OfferId};
-use protocol::offer::{OFFERS_MAX, Offer, RESOURCES_MAX, ResourceName};
-use protocol::signed::Verified;
+use protocol::offer::{RESOURCES_MAX, ResourceName};
 use protocol::terms::Need;
 use protocol::units::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
@@ -98,104 +98,6 @@ impl Book {
             unsettled: BTreeSet::new(),
             by_expiry: BTreeSet::new(),
         }
-    }
-
-    /// Takes `offers` for all that `host` offers from now on. A list that is older than the one that is
-    /// there (it was overtaken on its way) changes nothing.
-    ///
-    /// # Errors
-    /// When an offer is not the host's to announce here, or the book is full; then nothing changes.
-    pub fn announce(
-        &mut self,
-        now: Timestamp,
-        host: HostId,
-        offers: Vec<Verified<Offer>>,
-        addresses: List<Text<256>, 8>,
-    ) -> Result<Announced, BookRefusal> {
-        if offers.len() > OFFERS_MAX {
-            return Err(BookRefusal::TooManyOffers {
-                count: offers.len(),
-            });
-        }
-        let mut seen = BTreeSet::new();
-        for offer in &offers {
-            admission::check(self.broker, host, offer)?;
-            if !seen.insert(offer.body().id) {
-                return Err(BookRefusal::Twice(offer.body().id));
-            }
-        }
-        admission::check_together(&offers)?;
-        let known = self.hosts.get(&host);
-        let newest = offers.iter().map(|offer| offer.body().sequence).max();
-        if known
-            .zip(newest)
-            .is_some_and(|(known, newest)| newest < known.sequence)
-        {
-            return Ok(Announced::Stale);
-        }
-        let before = known.map_or(0, |known| known.offers.len());
-        let after = self.listings.len() - before + offers.len();
-        if after > self.limits.offers || (known.is_none() && self.hosts.len() >= self.limits.hosts)
-        {
-            return Err(BookRefusal::Full);
-        }
-        self.replace(now, host, offers, addresses);
-        Ok(Announced::Replaced)
-    }
-
-    fn replace(
-        &mut self,
-        now: Timestamp,
-        host: HostId,
-        offers: Vec<Verified<Offer>>,
-        addresses: List<Text<256>, 8>,
-    ) {
-        self.unsettle(host);
-        let mut entry = self.hosts.remove(&host).unwrap_or_default();
-        let mut gone = std::mem::take(&mut entry.offers);
-        entry.addresses = addresses;
-        entry.heard_at = now;
-        for offer in offers {
-            entry.sequence = entry.sequence.max(offer.body().sequence);
-            let listing = Listing::new(host, offer);
-            let id = listing.offer().id;
-            gone.remove(&id);
-            entry.offers.insert(id);
-            self.put_listing(id, listing);
-        }
-        for gone in gone {
-            self.remove_listing(gone);
-        }
-        self.hosts.insert(host, entry);
-    }
-
-    /// Puts a listing in the place of that of the same offer; portions that were there keep their rows.
-    fn put_listing(&mut self, id: OfferId, mut listing: Listing) {
-        let mut before = self.listings.remove(&id);
-        let mut slots = Vec::with_capacity(listing.portions.len());
-        if let Some(before) = &before {
-            self.by_expiry.remove(&(before.expires(), id));
-        }
-        for facts in &listing.portions {
-            let known = before.as_mut().and_then(|before| {
-                let mut known = before.portions.iter();
-                let place = known.position(|known| known.gpus() == facts.gpus())?;
-                Some((before.slots.remove(place), before.portions.remove(place)))
-            });
-            slots.push(match known {
-                Some((slot, known)) => {
-                    self.portions.update(slot, &known, facts);
-                    slot
-                }
-                None => self.portions.insert(id, facts),
-            });
-        }
-        for (slot, facts) in before.iter().flat_map(Listing::rows) {
-            self.portions.remove(slot, facts);
-        }
-        listing.slots = slots;
-        self.by_expiry.insert((listing.expires(), id));
-        self.listings.insert(id, listing);
     }
 
     fn remove_listing(&mut self, id: OfferId) -> Option<Listing> {

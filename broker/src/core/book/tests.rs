@@ -1,5 +1,6 @@
 //! The book as hosts and renters see it: lists that replace each other, bounds, searches.
 
+mod again;
 mod bids;
 mod by_job;
 mod hardware;
@@ -12,7 +13,8 @@ use offers::{BROKER, NOW, gpu, host, offer, signed, text};
 use protocol::filter::{Filter, parse_sort};
 use protocol::machine::Gpu;
 use protocol::message::{Found, FoundOffer, Rejection, Search};
-use protocol::offer::offer_id;
+use protocol::offer::{Offer, offer_id};
+use protocol::signed::Verified;
 use protocol::terms::ContractKind;
 use protocol::units::{Bytes, MicroUsd, PricePerGbMonth};
 
