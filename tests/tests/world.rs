@@ -9,6 +9,7 @@ const SIZE: Size = Size {
     hosts: 5,
     renters: 10,
     hours: 6,
+    idle_minutes: 30,
 };
 
 fn worlds(seeds: std::ops::Range<u64>) {

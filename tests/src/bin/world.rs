@@ -15,8 +15,7 @@ use std::ops::Range;
 use std::process::ExitCode;
 use std::time::Instant;
 
-const USAGE: &str =
-    "usage: world [--seed N | --seeds A..B] [--brokers N] [--hosts N] [--renters N] [--hours N]";
+const USAGE: &str = "usage: world [--seed N | --seeds A..B] [--brokers N] [--hosts N] [--renters N] [--hours N] [--idle-minutes N]";
 
 fn main() -> ExitCode {
     match asked(std::env::args().skip(1)) {
@@ -66,6 +65,7 @@ fn asked(arguments: impl Iterator<Item = String>) -> Result<(Range<u64>, Size), 
         hosts: 5,
         renters: 10,
         hours: 24,
+        idle_minutes: 30,
     };
     let mut arguments = arguments;
     while let Some(name) = arguments.next() {
@@ -85,6 +85,7 @@ fn asked(arguments: impl Iterator<Item = String>) -> Result<(Range<u64>, Size), 
             "--hosts" => size.hosts = count()?,
             "--renters" => size.renters = count()?,
             "--hours" => size.hours = number()?,
+            "--idle-minutes" => size.idle_minutes = number()?,
             _ => return Err(format!("there is no {name}")),
         }
     }

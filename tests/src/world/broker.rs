@@ -68,8 +68,8 @@ pub(crate) fn settings() -> MarketSettings {
     MarketSettings {
         fee: BasisPoints(1000),
         accept_within: Seconds(90),
-        suspect_after: Seconds(400),
-        lost_after: Seconds(1800),
+        suspect_after: Seconds(800),
+        lost_after: Seconds(3600),
         stop_below: Seconds(900),
         low_balance: Seconds(1200),
         dispute: Seconds(3600),
@@ -351,7 +351,7 @@ fn give(desk: &mut Desk, now: Timestamp, input: &Input<'_>, written: &mut Vec<Ev
     let command = match letter {
         Letter::Announce(host, offers) => {
             let announced = VerifiedAnnouncement {
-                offers: offers.clone(),
+                offers: offers.to_vec(),
                 ..VerifiedAnnouncement::default()
             };
             let Ok(announced) = desk.announce(now, *host, announced, &mut record);

@@ -16,6 +16,7 @@ use protocol::signed::{
     ENVELOPE_VERSION, Envelope, Header, PAYLOAD_BYTES_MAX, Signed, Statement, Verified,
 };
 use protocol::units::{MicroUsd, Seconds, Timestamp};
+use std::rc::Rc;
 
 /// A message to a broker.
 #[derive(Debug, Clone)]
@@ -26,7 +27,7 @@ pub(crate) enum Letter {
     Grant(Verified<Grant>),
     Refuse(Verified<Refusal>),
     Report(Verified<Report>),
-    Announce(HostId, Vec<Verified<Offer>>),
+    Announce(HostId, Rc<Vec<Verified<Offer>>>),
     /// What the operator wants done with hosts' money.
     Money(MoneyOrder),
     /// The operator ends a lease.

@@ -54,6 +54,8 @@ pub struct Size {
     pub renters: usize,
     /// Simulated hours with faults; four more without follow.
     pub hours: u64,
+    /// Longest that a renter does nothing, in minutes; more than one.
+    pub idle_minutes: u64,
 }
 
 /// What a world came to when nothing broke.
@@ -137,6 +139,8 @@ pub struct World {
     hosts: Vec<Host>,
     renters: Vec<Renter>,
     checks: Checks,
+    /// Longest that a renter does nothing, in milliseconds.
+    idle_max: u64,
     faults: BTreeMap<&'static str, u64>,
     log: Vec<u8>,
     log_digest: Digest,
@@ -167,7 +171,7 @@ impl std::fmt::Debug for World {
 impl World {
     fn new(seed: u64, size: Size) -> Self {
         let mut random = StdRng::seed_from_u64(seed);
-        let nature = Nature::draw(&mut random);
+        let nature = Nature::draw(&mut random).with_hosts(size.hosts);
         let brokers: Vec<Broker> = (0..size.brokers).map(Broker::new).collect();
         let ids: Vec<_> = brokers.iter().map(|broker| broker.id).collect();
         let hosts = (0..size.hosts)
@@ -188,6 +192,7 @@ impl World {
             hosts,
             renters,
             checks: Checks::default(),
+            idle_max: size.idle_minutes.max(2) * 60_000,
             faults: BTreeMap::new(),
             log: Vec::new(),
             log_digest: Digest::of(b""),

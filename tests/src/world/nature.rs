@@ -66,6 +66,13 @@ impl Nature {
         }
     }
 
+    /// The same where there are so many hosts: a broker that hears of more does not die the more often for it.
+    pub(crate) fn with_hosts(mut self, hosts: usize) -> Self {
+        let hosts = u32::try_from(hosts).unwrap_or(u32::MAX);
+        self.sudden_death *= (5.0 / f64::from(hosts)).min(1.0);
+        self
+    }
+
     /// Nothing goes wrong any more.
     pub(crate) const fn calm_down(&mut self) {
         self.loss = 0.0;

@@ -110,14 +110,17 @@ impl World {
 
     /// A host sends its reports and its offers, and looks again in some time.
     pub(super) fn host_looks(&mut self, host: usize) -> Result<(), Violation> {
-        let again = self.now + self.random.random_range(120_000..150_000);
+        let again = self.now + self.random.random_range(220_000..280_000);
         self.at(again, Happening::HostLooks(host));
         self.hosts[host].look(self.now, &mut self.random);
         self.begin_work(host);
-        for broker in 0..self.brokers.len() {
-            let id = self.brokers[broker].id;
-            if let Some(letter) = self.hosts[host].announcement(broker, id, self.now) {
-                self.send(broker, Some(host), letter);
+        if let Some(offers) = self.hosts[host].announcement(self.now) {
+            let id = self.hosts[host].id;
+            for broker in 0..self.brokers.len() {
+                if self.hosts[host].lists_with(broker) {
+                    let letter = Letter::Announce(id, Rc::clone(&offers));
+                    self.send(broker, Some(host), letter);
+                }
             }
         }
         self.report(host, None)
@@ -145,7 +148,7 @@ impl World {
             ..
         } = self;
         let letters = renters[renter].act(brokers, *now, random);
-        let again = self.now + self.random.random_range(60_000..1_800_000);
+        let again = self.now + self.random.random_range(60_000..self.idle_max);
         self.at(again, Happening::RenterActs(renter));
         for (broker, letter) in letters {
             self.send(broker, None, letter);

@@ -16,6 +16,7 @@ const TOWN: Size = Size {
     hosts: 50,
     renters: 200,
     hours: 8,
+    idle_minutes: 120,
 };
 
 /// What it is measured beside: the worlds of the tests.
@@ -24,6 +25,7 @@ const VILLAGE: Size = Size {
     hosts: 5,
     renters: 10,
     hours: 8,
+    idle_minutes: 30,
 };
 
 /// One row: simulated hours for each minute of CPU time.

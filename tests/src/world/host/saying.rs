@@ -7,7 +7,9 @@ use host_agent::core::leases::Decision;
 use host_agent::core::offer::Listed;
 use host_agent::core::report::Stages;
 use protocol::ids::{BrokerId, LeaseId};
-use protocol::signed::ANYONE;
+use protocol::offer::Offer;
+use protocol::signed::{ANYONE, Verified};
+use std::rc::Rc;
 
 impl Host {
     /// What it says of its leases, or of one.
@@ -47,14 +49,9 @@ impl Host {
         letters
     }
 
-    /// All that it offers at a broker.
-    pub(crate) fn announcement(
-        &mut self,
-        index: usize,
-        broker: BrokerId,
-        now: u64,
-    ) -> Option<Letter> {
-        if !self.is_up || !self.lists_with(index) || !self.mind_of.contains_key(&broker) {
+    /// All that it offers, signed once for all brokers.
+    pub(crate) fn announcement(&mut self, now: u64) -> Option<Rc<Vec<Verified<Offer>>>> {
+        if !self.is_up {
             return None;
         }
         let listed = if self.has_quit { &[][..] } else { &self.listed };
@@ -64,6 +61,6 @@ impl Host {
             offer.sequence = clock(now).0;
             offers.push(self.pen.said(offer, ANYONE, clock(now)));
         }
-        Some(Letter::Announce(self.id, offers))
+        Some(Rc::new(offers))
     }
 }
