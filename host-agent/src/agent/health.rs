@@ -158,6 +158,12 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
         }
     }
 
+    /// The machine is measured again with the next look.
+    pub(super) const fn measure_soon(&mut self) {
+        self.standing.measured_at = None;
+        self.engine.check_soon();
+    }
+
     /// Something was heard: it is decided, written down and done.
     pub(super) async fn heard(&mut self, input: Input) -> Result<(), AgentError> {
         // A benchmark of this host's own is neither a lease nor how the GPU is at rest.
@@ -178,10 +184,12 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
         let mut faults = Vec::new();
         let mut others = Vec::new();
         for act in acts {
-            match act {
-                Act::Keep(health) => kept = Some(health),
-                Act::EndLease { lease, fault } => faults.push((lease, fault)),
-                other => others.push(other),
+            if let Act::Keep(health) = act {
+                kept = Some(health);
+            } else if let Act::EndLease { lease, fault } = act {
+                faults.push((lease, fault));
+            } else {
+                others.push(act);
             }
         }
         self.write_down(kept, &faults).await?;

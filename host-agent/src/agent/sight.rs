@@ -107,7 +107,7 @@ pub(super) struct Standing {
     pub(super) machine: Option<Machine>,
     pub(super) offers: Vec<Listed>,
     /// When the last measuring began; nothing when it is to be done again.
-    measured_at: Option<Millis>,
+    pub(super) measured_at: Option<Millis>,
 }
 
 /// What a look at engine and machine found.
@@ -168,12 +168,6 @@ impl<R: Runtime, H: Hardware> Desk<R, H> {
             let found = found.unwrap_or_else(|_| Err("it does not answer".to_owned()));
             Done::Checked(Box::new(found))
         });
-    }
-
-    /// The machine is measured again with the next look.
-    pub(super) const fn measure_soon(&mut self) {
-        self.standing.measured_at = None;
-        self.engine.check_soon();
     }
 
     /// A sight of all containers came back.

@@ -1,6 +1,7 @@
 //! Whether a match that a broker sent may be believed: the renter ordered it, the broker awarded it to
 //! this host, and it is a portion of what this host offers now, at its price.
 
+use crate::core::lease::LeaseRecord;
 use crate::core::offer::Listed;
 use crate::core::sold;
 use gpu_health::health::Health;
@@ -152,4 +153,29 @@ fn check_means(standing: &Standing<'_>) -> Result<(), RefusalReason> {
 /// What is wrong with an order or a match.
 pub(super) fn bad(reason: &str) -> RefusalReason {
     RefusalReason::BadOrder(Detail::cut(reason))
+}
+
+/// The record with a newer match of the same lease, which a conversion has; and whether that is of other
+/// resources, where its container and its disk cannot go.
+pub(super) fn with_award(
+    host: HostId,
+    record: &LeaseRecord,
+    goal: &LeaseGoal,
+) -> (LeaseRecord, bool) {
+    if goal.award.digest() == record.award.digest() {
+        return (record.clone(), false);
+    }
+    let checked = check_award(host, record.broker, goal);
+    match checked {
+        Ok(Award { part, kind, .. }) if part.resources[..] == record.share.resources[..] => {
+            let known = LeaseRecord {
+                award: goal.award.clone(),
+                kind,
+                ..record.clone()
+            };
+            (known, false)
+        }
+        Ok(_) => (record.clone(), true),
+        Err(_) => (record.clone(), false),
+    }
 }

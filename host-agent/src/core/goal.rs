@@ -11,7 +11,7 @@ use crate::core::room::Room;
 use crate::core::traffic::Traffic;
 use protocol::bounded::Text;
 use protocol::ids::{BrokerId, LeaseId};
-use protocol::lease::{Award, Goal, LeaseGoal, RefusalReason, StopReason, Want};
+use protocol::lease::{Goal, LeaseGoal, RefusalReason, StopReason, Want};
 use protocol::offer::Share;
 use protocol::units::{Bytes, Seconds};
 use std::collections::BTreeSet;
@@ -175,7 +175,7 @@ impl Deciding<'_> {
         if record.want == Want::End {
             return None;
         }
-        let (known, is_elsewhere) = self.with_award(record, goal);
+        let (known, is_elsewhere) = award::with_award(self.leases.host(), record, goal);
         let want = goal.want;
         let wanted = LeaseRecord {
             want,
@@ -225,27 +225,6 @@ impl Deciding<'_> {
             ) => None,
         };
         moved.or_else(|| (*record != wanted).then_some(wanted))
-    }
-
-    /// The record with a newer match of the same lease, which a conversion has; and whether that is of other
-    /// resources, where its container and its disk cannot go.
-    fn with_award(&self, record: &LeaseRecord, goal: &LeaseGoal) -> (LeaseRecord, bool) {
-        if goal.award.digest() == record.award.digest() {
-            return (record.clone(), false);
-        }
-        let checked = award::check_award(self.leases.host(), record.broker, goal);
-        match checked {
-            Ok(Award { part, kind, .. }) if part.resources[..] == record.share.resources[..] => {
-                let known = LeaseRecord {
-                    award: goal.award.clone(),
-                    kind,
-                    ..record.clone()
-                };
-                (known, false)
-            }
-            Ok(_) => (record.clone(), true),
-            Err(_) => (record.clone(), false),
-        }
     }
 
     /// What `lease` would hold of `share`: its resources under new epochs, with CPU and RAM beside the others.
@@ -301,10 +280,8 @@ impl Deciding<'_> {
                 return Some(record.not_resumed(run, StopReason::ResourceTaken));
             }
         };
-        match unfit(standing.health, lease, share) {
-            None => {}
-            Some(unfit) if unfit.soon => return None,
-            Some(_) => return Some(record.not_resumed(run, StopReason::ResourceTaken)),
+        if let Some(unfit) = unfit(standing.health, lease, share) {
+            return (!unfit.soon).then(|| record.not_resumed(run, StopReason::ResourceTaken));
         }
         self.take(lease, share, record.order.disk, &held);
         Some(LeaseRecord {

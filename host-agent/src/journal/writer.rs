@@ -73,7 +73,8 @@ impl JournalWriter {
     /// # Errors
     /// When SQLite fails, or the thread is gone.
     pub async fn keep_health(&self, kept: Kept, changes: &[Change]) -> Result<(), JournalError> {
-        self.ask(Job::Health(Box::new(kept), changes.to_vec())).await
+        self.ask(Job::Health(Box::new(kept), changes.to_vec()))
+            .await
     }
 
     /// Closes the journal after what was asked before, and lets go of its folder.

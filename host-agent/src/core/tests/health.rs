@@ -88,7 +88,10 @@ fn a_container_that_still_runs_still_has_its_gpu() {
             .collect::<Vec<Place>>()
     };
     let whole = place(&Text::cut("GPU-a"), None);
-    assert_eq!(places(&leases, &Containers::new()), [whole.clone()]);
+    assert_eq!(
+        places(&leases, &Containers::new()),
+        std::slice::from_ref(&whole)
+    );
     stop(&mut leases, &wanted);
     let containers = Containers::from([(wanted.lease, seen_running())]);
     assert_eq!(places(&leases, &containers), [whole]);
