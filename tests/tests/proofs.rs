@@ -160,7 +160,7 @@ fn a_host_is_proved_shown_judged_again_by_anybody_and_deverified_with_the_reason
     proving.is_settled();
     let renter = &proving.market.renter;
     let _ = renter.feira(&["search", "verified=true"]).ok();
-    let host = proving.host.as_str();
+    let host = &proving.host.clone();
     let _ = renter
         .feira(&["host", "show", host, "--why"])
         .ok()
