@@ -21,7 +21,8 @@ use protocol::bounded::{List, Text};
 use protocol::ids::{BrokerId, HostId, LeaseId, PublicKey, RenterId};
 use protocol::lease::LeaseView;
 use protocol::message::{
-    self, Announcement, BrokerInfo, BrokerReply, BrokerRequest, LeaseScope, Rejection, WATCH_MAX,
+    self, Announcement, BrokerInfo, BrokerReply, BrokerRequest, LeaseScope, Rejection, Search,
+    WATCH_MAX,
 };
 use protocol::net::Multiaddr;
 use protocol::order::{Order, Target};
@@ -77,9 +78,7 @@ impl Api {
         }
         match request {
             BrokerRequest::Info => self.info(peer).await,
-            BrokerRequest::Search(search) => {
-                self.market.search(search).await.map(BrokerReply::Found)
-            }
+            BrokerRequest::Search(search) => self.search(search).await,
             BrokerRequest::Order(order) => {
                 let order = self.effect(peer, &order)?;
                 self.order(order).await
@@ -134,14 +133,16 @@ impl Api {
                 .await
                 .map(BrokerReply::HostEvidence),
             BrokerRequest::Verdicts(host) => {
-                let verdicts = self.market.verdicts(host).await;
-                verdicts.map(BrokerReply::Verdicts)
+                self.market.verdicts(host).await.map(BrokerReply::Verdicts)
             }
-            BrokerRequest::Transcript { digest, from } => {
-                let part = self.transcripts.part(digest, from).await;
-                Ok(BrokerReply::Transcript(part))
-            }
+            BrokerRequest::Transcript { digest, from } => Ok(BrokerReply::Transcript(
+                self.transcripts.part(digest, from).await,
+            )),
         }
+    }
+
+    async fn search(&self, search: Search) -> Reply {
+        self.market.search(search).await.map(BrokerReply::Found)
     }
 
     async fn info(&self, peer: PublicKey) -> Reply {

@@ -250,7 +250,11 @@ impl File {
             drain: self.drain_s.map_or(usual.drain, Duration::from_secs),
         };
         let counts = [
-            ("connections", Some(u64::from(limits.connections)), COUNT_MAX),
+            (
+                "connections",
+                Some(u64::from(limits.connections)),
+                COUNT_MAX,
+            ),
             (
                 "requests_per_second",
                 Some(u64::from(limits.requests_per_second.get())),
@@ -290,9 +294,10 @@ fn addresses(field: &'static str, list: &[String]) -> Result<Vec<Multiaddr>, Wro
 fn time(field: &'static str, set: Option<u64>, usual: Seconds) -> Result<Seconds, Wrong> {
     match set {
         Some(0) => Err((field, "it must be at least one second".to_owned())),
-        Some(seconds) if seconds > TIME_MAX.0 => {
-            Err((field, format!("{seconds} is more than a year, {}", TIME_MAX.0)))
-        }
+        Some(seconds) if seconds > TIME_MAX.0 => Err((
+            field,
+            format!("{seconds} is more than a year, {}", TIME_MAX.0),
+        )),
         Some(seconds) => Ok(Seconds(seconds)),
         None => Ok(usual),
     }

@@ -18,7 +18,7 @@ use crate::ports::{PortTaken, check_free};
 use crate::program::{PROGRAM, last_backup};
 use crate::store::{Store, StoreError};
 use crate::verify::transcripts::Transcripts;
-use crate::verify::{AtWork, Proofs};
+use crate::verify::{AtWork, ProofConfig, Proofs};
 use crate::watches::WatchList;
 use ed25519_dalek::SigningKey;
 use events::{EventLoop, Parts};
@@ -125,6 +125,35 @@ struct Opened {
     socket: AdminSocket,
 }
 
+/// Puts hosts to the proof, if the operator wants it.
+fn prove(
+    config: Option<ProofConfig>,
+    api: &Api,
+    node: &Node,
+    key: SigningKey,
+) -> impl Future<Output = ()> + use<> {
+    let (api, node) = (api.clone(), node.clone());
+    async move {
+        if let Some(config) = config {
+            let at_work = AtWork {
+                api,
+                node,
+                key,
+                config,
+            };
+            Proofs::new(at_work).run().await;
+        }
+    }
+}
+
+fn page_state(options: &Options, api: &Api, node: &Node) -> PageState {
+    PageState {
+        api: api.clone(),
+        node: node.clone(),
+        last_backup: last_backup(&options.folder),
+    }
+}
+
 impl Server {
     /// Opens the journal, listens, serves.
     ///
@@ -180,22 +209,10 @@ impl Server {
         };
         let mut services = JoinSet::new();
         services.spawn(watch_list.run());
-        if let Some(config) = options.config.proofs.clone() {
-            let at_work = AtWork {
-                api: api.clone(),
-                node: node.clone(),
-                key,
-                config,
-            };
-            services.spawn(Proofs::new(at_work).run());
-        }
+        services.spawn(prove(options.config.proofs.clone(), &api, &node, key));
         services.spawn(pusher.run());
         services.spawn(follow_addresses(node.clone(), tell));
-        services.spawn(page.serve(PageState {
-            api: api.clone(),
-            node: node.clone(),
-            last_backup: last_backup(&options.folder),
-        }));
+        services.spawn(page.serve(page_state(options, &api, &node)));
         services.spawn(socket.serve(desk));
         let addresses = node.listen_addresses().await;
         let parts = Parts {

@@ -1,7 +1,7 @@
 //! `feira-broker deposit`: credits a renter with money that the operator received.
 
 use super::{Place, payments};
-use crate::admin::wire::{AdminReply, AdminRequest, Deposit};
+use crate::admin::wire::{AdminReply, AdminRequest, Deposit, Deposited};
 use crate::args;
 use ed25519_dalek::VerifyingKey;
 use protocol::bounded::Text;
@@ -65,33 +65,39 @@ pub(super) fn deposit(place: &Place, typed: args::Deposit) -> Result<Exit, Failu
     let AdminReply::Deposited(deposited) = reply else {
         return Err(place.unexpected());
     };
+    show(place, &deposited, typed.new);
+    Ok(Exit::Done)
+}
+
+/// Shows what is on the books; `new` when the renter was never heard of.
+fn show(place: &Place, deposited: &Deposited, new: bool) {
     if place.printer.is_json() {
         place
             .printer
             .document(&serde_json::json!({ "schema": "feira.deposit/1", "deposit": deposited }));
-        return Ok(Exit::Done);
+        return;
     }
     if !deposited.credited {
         place.printer.line(&format!(
             "nothing credited: {} were credited to {} with this id before; {} available",
             deposited.amount, deposited.renter, deposited.available
         ));
-        return Ok(Exit::Done);
+        return;
     }
     place.printer.line(&format!(
         "{} credited to {}: {} available",
         deposited.amount, deposited.renter, deposited.available
     ));
+    let id = deposited.id;
     place.printer.note(&format!(
         "Its id is {id}; with --id {id} a repeat credits nothing more."
     ));
-    if typed.new {
+    if new {
         place.printer.note(&format!(
             "If the id was mistyped, take it back while it is free: {}",
             place.command(&format!("deposit reverse {id} --note WHY"))
         ));
     }
-    Ok(Exit::Done)
 }
 
 /// About half of all mistyped ids are no point of the curve, and money would go where nobody can take it.

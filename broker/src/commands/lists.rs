@@ -77,11 +77,13 @@ pub(super) fn hosts(place: &Place) -> Result<Exit, Failure> {
 
 /// How the offers of a host stand with proofs: each level once, with the reasons.
 fn proof(proofs: &[ProofView]) -> String {
-    let words = proofs.iter().map(|proof| match (&proof.reason, proof.under_way) {
-        (_, true) => "under way".to_owned(),
-        (Some(reason), _) => format!("{}: {reason}", proof.level),
-        (None, _) => proof.level.clone(),
-    });
+    let words = proofs
+        .iter()
+        .map(|proof| match (&proof.reason, proof.under_way) {
+            (_, true) => "under way".to_owned(),
+            (Some(reason), _) => format!("{}: {reason}", proof.level),
+            (None, _) => proof.level.clone(),
+        });
     let words: BTreeSet<String> = words.collect();
     if words.is_empty() {
         return "-".to_owned();

@@ -71,13 +71,13 @@ impl<'a> Shopper<'a> {
         });
         market.command(funds).await.map_err(|refused| {
             let account = RenterId::from(PublicKey::from(self.at_work.api.broker));
-            match refused {
-                Rejection::NotEnoughMoney { available, needed } => format!(
+            if let Rejection::NotEnoughMoney { available, needed } = refused {
+                return format!(
                     "proofs are paid from the account {account}, which has {available}; {needed} are needed: \
                      feira-broker deposit {account} AMOUNT"
-                ),
-                other => other.to_string(),
+                );
             }
+            refused.to_string()
         })?;
         let order = self.order(assignment)?;
         let signed = self.sign(order).map_err(|error| error.to_string())?;
@@ -152,11 +152,13 @@ impl<'a> Shopper<'a> {
     async fn running(&self, lease: LeaseId) -> Result<LeaseView, String> {
         loop {
             let view = self.view(lease).await?;
-            match &view.phase {
-                Phase::Running => return Ok(view),
-                phase if phase.is_open() => tokio::time::sleep(LOOK).await,
-                phase => return Err(format!("the lease is {}", phase.word())),
+            if view.phase == Phase::Running {
+                return Ok(view);
             }
+            if !view.phase.is_open() {
+                return Err(format!("the lease is {}", view.phase.word()));
+            }
+            tokio::time::sleep(LOOK).await;
         }
     }
 

@@ -280,7 +280,9 @@ fn a_broker_that_runs_answers_its_operator() {
     assert_eq!(running.terminate(), Some(0));
     assert!(!typed.data.join("admin.sock").exists());
     typed.say(&["status"]).code(8, "feira-broker run --data");
-    typed.say(&["deposit", "--new", &renter, "1"]).code(8, "--id t-");
+    typed
+        .say(&["deposit", "--new", &renter, "1"])
+        .code(8, "--id t-");
     let books = typed.say(&["ledger", "check", "--json"]).ok().json();
     assert_eq!(
         books["ledger"]["by_kind_usd"]["renter-available"].as_str(),

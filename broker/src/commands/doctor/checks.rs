@@ -159,9 +159,10 @@ fn proofs(config: &Config, identity: &Result<Identity, IdentityError>) -> Check 
         );
     };
     let images = u64::try_from(proofs.images.len()).unwrap_or(u64::MAX);
-    let account = identity
-        .as_ref()
-        .map_or_else(|_| "-".to_owned(), |own| RenterId::from(own.public()).to_string());
+    let account = identity.as_ref().map_or_else(
+        |_| "-".to_owned(),
+        |own| RenterId::from(own.public()).to_string(),
+    );
     Check::ok(
         "proofs",
         format!(
