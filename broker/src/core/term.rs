@@ -1,7 +1,8 @@
 //! Prepaid terms: what one costs, what is earned of it as time passes, and what becomes of the rest.
 //!
 //! A term is earned while its lease's disk is kept and its host is heard ([`protocol::usage::Usage::stored`]
-//! since it began), whether the container runs or its renter stopped it. Must not move money but by making
+//! since it began), whether the container runs or its renter stopped it; not while a GPU that failed by its host
+//! keeps it from running. Must not move money but by making
 //! entries.
 
 use crate::core::desk::Desk;
@@ -10,7 +11,7 @@ use crate::core::ledger::{Account, Transfer};
 use crate::core::meter::Meter;
 use protocol::bounded::Text;
 use protocol::ids::HostId;
-use protocol::lease::{Detail, EndCause, Party};
+use protocol::lease::{Detail, EndCause, Party, PauseCause};
 use protocol::message::Rejection;
 use protocol::offer::Offer;
 use protocol::terms::{Limits, reserved};
@@ -96,6 +97,11 @@ impl Desk {
             | State::Suspect { .. }
             | State::Paused { .. } => return Some(term),
         };
+        if failed_by_its_host(&lease.state) && cause.party() == Party::Renter {
+            // Who waits no longer for a GPU that failed breaks nothing off.
+            term.refunded = term.left();
+            return Some(term);
+        }
         Some(self.broken_off(lease.contract.host, term, meter, cause))
     }
 
@@ -185,10 +191,35 @@ impl Desk {
     }
 }
 
+/// Whether a lease cannot run for what its host's hardware or driver did.
+fn failed_by_its_host(state: &State) -> bool {
+    match state {
+        State::Paused {
+            cause: PauseCause::GpuFault(fault),
+            ..
+        } => fault.class.party() == Party::Host,
+        State::Clearing { .. }
+        | State::Offered { .. }
+        | State::Accepted { .. }
+        | State::Preparing { .. }
+        | State::Running
+        | State::Noticed { .. }
+        | State::Suspect { .. }
+        | State::Paused { .. }
+        | State::Closing { .. }
+        | State::Closed { .. } => false,
+    }
+}
+
 /// The lease's term with what `meter` says is earned of it.
 pub(super) fn earning(lease: &Lease, meter: &Meter) -> Option<Term> {
     let mut term = lease.term?;
-    if lease.state.is_open() {
+    if failed_by_its_host(&lease.state) {
+        // Its disk is kept, and it cannot run: such time is not of the term.
+        let kept = meter.usage.stored.0;
+        let kept = Millis(kept.saturating_sub(lease.meter.usage.stored.0));
+        term.from = term.from.plus(kept);
+    } else if lease.state.is_open() {
         term.earned = term.earned.max(term.due(&meter.usage));
     }
     Some(term)

@@ -57,6 +57,35 @@ async fn page(agent: &Agent) -> String {
     answer
 }
 
+/// The page has what was heard of the first GPU, and nothing of the second.
+fn shows_both(page: &str) {
+    assert!(page.starts_with("HTTP/1.1 200 OK"), "{page}");
+    let line = |name: &str, uuid: &str| {
+        let is_it = |line: &&str| line.starts_with(&format!("{name}{{")) && line.contains(uuid);
+        let found = page.lines().find(is_it);
+        found.and_then(|line| line.rsplit(' ').next().map(str::to_owned))
+    };
+    assert_eq!(
+        line("DCGM_FI_DEV_GPU_UTIL", "GPU-0").as_deref(),
+        Some("87.0")
+    );
+    assert_eq!(
+        line("DCGM_FI_DEV_POWER_USAGE", "GPU-0").as_deref(),
+        Some("412.5")
+    );
+    // 24 GiB less 5.
+    assert_eq!(
+        line("DCGM_FI_DEV_FB_FREE", "GPU-0").as_deref(),
+        Some("19456.0")
+    );
+    assert_eq!(
+        line("DCGM_FI_DEV_XID_ERRORS", "GPU-0").as_deref(),
+        Some("31.0")
+    );
+    assert_eq!(line("DCGM_FI_DEV_GPU_UTIL", "GPU-1"), None);
+    assert_eq!(line("host_gpu_leased", "GPU-0").as_deref(), Some("1.0"));
+}
+
 #[tokio::test]
 async fn the_owner_sees_how_each_gpu_is_who_has_it_and_what_it_earns() {
     let broker = FakeBroker::start(1).await;
@@ -122,33 +151,7 @@ async fn the_owner_sees_how_each_gpu_is_who_has_it_and_what_it_earns() {
         (Some(87), Some(61))
     );
     assert_eq!(second.reading, None, "nobody said how it is");
-
-    let page = page(&agent).await;
-    assert!(page.starts_with("HTTP/1.1 200 OK"), "{page}");
-    let line = |name: &str, uuid: &str| {
-        let is_it = |line: &&str| line.starts_with(&format!("{name}{{")) && line.contains(uuid);
-        let found = page.lines().find(is_it);
-        found.and_then(|line| line.rsplit(' ').next().map(str::to_owned))
-    };
-    assert_eq!(
-        line("DCGM_FI_DEV_GPU_UTIL", "GPU-0").as_deref(),
-        Some("87.0")
-    );
-    assert_eq!(
-        line("DCGM_FI_DEV_POWER_USAGE", "GPU-0").as_deref(),
-        Some("412.5")
-    );
-    // 24 GiB less 5.
-    assert_eq!(
-        line("DCGM_FI_DEV_FB_FREE", "GPU-0").as_deref(),
-        Some("19456.0")
-    );
-    assert_eq!(
-        line("DCGM_FI_DEV_XID_ERRORS", "GPU-0").as_deref(),
-        Some("31.0")
-    );
-    assert_eq!(line("DCGM_FI_DEV_GPU_UTIL", "GPU-1"), None);
-    assert_eq!(line("host_gpu_leased", "GPU-0").as_deref(), Some("1.0"));
+    shows_both(&page(&agent).await);
     agent.shutdown().await.unwrap();
 }
 

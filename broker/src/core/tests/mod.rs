@@ -3,6 +3,7 @@
 mod announcing;
 mod bids;
 mod convert;
+mod failed_terms;
 mod hearing;
 mod honest;
 mod kinds;
