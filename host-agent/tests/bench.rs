@@ -118,7 +118,7 @@ fn two_at_once_are_refused_and_an_interrupt_ends_one() {
     // It hears signals from when it measures on.
     std::thread::sleep(Duration::from_secs(2));
     Command::new("kill").args(["-INT", &pid]).status().unwrap();
-    let (_, err) = ends(&first.wait_with_output().unwrap(), 1);
+    let (_, err) = ends(&first.wait_with_output().unwrap(), 130);
     assert!(err.contains("cpu: stopped before its end"), "{err}");
     assert!(!folder.path().join("bench.json").exists());
     bench(folder.path(), &["--show"], 3);

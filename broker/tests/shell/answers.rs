@@ -58,7 +58,7 @@ fn the_command_that_repeats_a_deposit_means_the_same_in_a_shell() {
     let said = typed
         .say(&["deposit", "--new", &renter, "1.5"])
         .code(8, "--id t-");
-    let again = format!("feira-broker deposit {renter} 1.50 --id t-");
+    let again = format!("feira-broker deposit {renter} 1.50 --new --id t-");
     assert!(said.err.contains(&again), "{}", said.err);
     assert!(!said.err.contains('$'), "{}", said.err);
 }

@@ -67,7 +67,7 @@ async fn a_deposit_is_credited_once() {
         renter: renter.renter_id(),
         amount: MicroUsd(10_000_000),
         memo: Text::new("cash").unwrap(),
-        stranger: false,
+        stranger: true,
     };
     for _ in 0..3 {
         let reply = stand.operate(AdminRequest::Deposit(deposit.clone())).await;

@@ -36,7 +36,9 @@ async fn show(context: &Context, arguments: &AuditShowArgs) -> Result<Exit, Fail
             .help("whether it can be put to the proof: feira host show HOST --why"));
     }
     let Some(to) = &arguments.save else {
-        let verdicts = known.iter().map(|(broker, verdict)| (*broker, verdict.body()));
+        let verdicts = known
+            .iter()
+            .map(|(broker, verdict)| (*broker, verdict.body()));
         let shown = object(host, verdicts.map(words::line), words::json(&known));
         context.printer.object(&shown)?;
         let hint = format!("\nTo judge again: feira audit show {host} --save FILE");
@@ -60,8 +62,14 @@ async fn show(context: &Context, arguments: &AuditShowArgs) -> Result<Exit, Fail
         return Ok(Exit::Done);
     }
     save(to, &text)?;
-    let lines = proofs.iter().map(|proof| words::line((proof.broker, proof.verdict())));
-    let shown = object(host, lines, words::json(proofs.iter().map(Proof::signed_by)));
+    let lines = proofs
+        .iter()
+        .map(|proof| words::line((proof.broker, proof.verdict())));
+    let shown = object(
+        host,
+        lines,
+        words::json(proofs.iter().map(Proof::signed_by)),
+    );
     context.printer.object(&shown)?;
     let saved = format!("saved in {}", to.display());
     context.printer.done(&saved);
@@ -81,8 +89,14 @@ fn check(context: &Context, arguments: &AuditCheckArgs) -> Result<Exit, Failure>
             Failure::new(Code::EvidenceWrong, what)
         })?;
     }
-    let lines = proofs.iter().map(|proof| words::line((proof.broker, proof.verdict())));
-    let shown = object(host, lines, words::json(proofs.iter().map(Proof::signed_by)));
+    let lines = proofs
+        .iter()
+        .map(|proof| words::line((proof.broker, proof.verdict())));
+    let shown = object(
+        host,
+        lines,
+        words::json(proofs.iter().map(Proof::signed_by)),
+    );
     context.printer.object(&shown)?;
     for proof in &proofs {
         say_checked(context, proof);

@@ -11,9 +11,9 @@ use crate::exit::Exit;
 use crate::failure::{Code, Failure};
 use crate::files::{is_standard, save, text_of};
 use crate::printer::Object;
+pub(crate) use fetch::host as find;
 use proof::{File, Proof};
 use protocol::ids::{HostId, PublicKey};
-pub(crate) use fetch::host as find;
 use words::{json, lines, reasons};
 
 /// Largest file of evidence: five hundred leases of a host with each of some brokers.

@@ -93,7 +93,7 @@ const REFUSALS: &[(&[&str], i32, &[&str])] = &[
     (
         &["rent", "o-7k3f", "--image", "x", "--max-hours", "0"],
         2,
-        &["--max-hours", "0 is not in 1..="],
+        &["--max-hours", "'0' is not a whole number from 1 to 87600"],
     ),
     (
         &["rent", "o-7k3f", "--image", "x", "-e", "LD_PRELOAD=/x"],

@@ -4,9 +4,9 @@ use crate::hosts::host_evidence;
 use crate::proofs::verdict;
 use crate::sample::{host, list, text};
 use crate::samples::{
-    BALANCE, EARNINGS, LEASE, LOGS, account_statement, announcement, broker_info, digest, exec, found,
-    goal, grant, lease_command, lease_view, order, progress, receipt, refusal, report, search,
-    signed,
+    BALANCE, EARNINGS, LEASE, LOGS, account_statement, announcement, broker_info, digest, exec,
+    found, goal, grant, lease_command, lease_view, order, progress, receipt, refusal, report,
+    search, signed,
 };
 use crate::{Samples, samples};
 use protocol::bounded::Blob;
