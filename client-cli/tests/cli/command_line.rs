@@ -110,7 +110,7 @@ const REFUSALS: &[(&[&str], i32, &[&str])] = &[
     (
         &["receipt", "--verify", "/dev/zero"],
         2,
-        &["E0651", "too large for a receipt"],
+        &["E0651", "/dev/zero is a device, not a file"],
     ),
     (
         &["rent", "o-7k3f", "--image", "x", "--for", "90"],

@@ -16,7 +16,7 @@ use crate::runtime::Runtime;
 use protocol::bounded::Text;
 use protocol::ids::LeaseId;
 use protocol::lease::{Detail, Problem, ProblemKind, Stage, Want};
-use protocol::offer::ResourceName;
+use protocol::offer::{ResourceName, parent};
 use protocol::units::{Millis, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -151,6 +151,8 @@ impl Slicing {
         for resource in &record.share.resources {
             match device(resource, &self.divisibles, &self.known) {
                 Device::Ready(device) => devices.push(device),
+                // What stood before the last act says nothing: the slice that had to go may be gone.
+                Device::Never(_) if self.busy.contains(parent(resource)) => return Ok(None),
                 Device::Never(reason) => return Err(reason.to_owned()),
                 Device::Waits => {
                     let failed = self.failed.get(resource).filter(|it| !it.is_in_use);

@@ -68,8 +68,8 @@ pub(crate) fn settings() -> MarketSettings {
     MarketSettings {
         fee: BasisPoints(1000),
         accept_within: Seconds(90),
-        suspect_after: Seconds(800),
-        lost_after: Seconds(3600),
+        suspect_after: Seconds(400),
+        lost_after: Seconds(1800),
         stop_below: Seconds(900),
         low_balance: Seconds(1200),
         dispute: Seconds(3600),

@@ -110,7 +110,7 @@ impl World {
 
     /// A host sends its reports and its offers, and looks again in some time.
     pub(super) fn host_looks(&mut self, host: usize) -> Result<(), Violation> {
-        let again = self.now + self.random.random_range(220_000..280_000);
+        let again = self.now + self.random.random_range(120_000..150_000);
         self.at(again, Happening::HostLooks(host));
         self.hosts[host].look(self.now, &mut self.random);
         self.begin_work(host);

@@ -57,7 +57,7 @@ fn divided(gpus: &[Divisible], wanted: &str, held: &[&str]) -> Vec<String> {
     let acts = acts(all, &host_of(gpus), &Known::new());
     let said = acts.into_values().map(|act| match act {
         Act::Divide { gpu, division } => format!("{gpu} {division}"),
-        other => panic!("{other:?}"),
+        other @ (Act::SetMode { .. } | Act::Make { .. } | Act::End { .. }) => panic!("{other:?}"),
     });
     said.collect()
 }
