@@ -2,13 +2,13 @@
 //!
 //! | number | complaint | shown by |
 //! | --- | --- | --- |
-//! | 3.5 #81 | one lost GPU blocks all | `life`; `health::tests::threats::row_48…`, `agent/health` |
-//! | 3.5 #82 | unhealthy for ever | `life`; `health::tests::cleaning::other_vendors_and_lost_gpus` |
+//! | 3.5 #81 | one lost GPU blocks all | `health::tests::threats::row_48…`, `agent/health` |
+//! | 3.5 #82 | unhealthy for ever | `health::tests::cleaning::other_vendors_and_lost_gpus` |
 //! | 3.5 #83 | health shared between GPUs | `health::tests::threats::health_is_kept_by_gpu` |
-//! | 3.5 #84 | an unhealthy GPU is advertised | `life`; `threats` |
+//! | 3.5 #84 | an unhealthy GPU is advertised | `threats`; `host-agent/tests/agent/faults.rs` |
 //! | 3.5 #86, #87 | a model that is not known, memory by a wrong table | `protocol/src/catalogue/tests.rs`; here |
 //! | 3.5 #88 | one attribute read as another | `protocol/tests/filter/hardware.rs` |
-//! | 3.5 #89 | Xid 79 without event, withdrawal or credit | `life` |
+//! | 3.5 #89 | Xid 79 without event, withdrawal or credit | `host-agent/tests/agent`, `health::tests::threats` |
 //! | 3.5 #91 | another vendor's GPU hides NVIDIA's | `protocol/tests/filter/hardware.rs`; `hardware/amd`; here |
 //! | 3.5 #93 | functions that an older driver has not | here; `host-agent/tests/nvml/reading.rs` |
 //! | 3.5 #94 | the library under one of its names alone | `host-agent/tests/nvml/reading.rs` |

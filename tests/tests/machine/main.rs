@@ -3,7 +3,7 @@
 //!
 //! * [`slices`]: slices as goods: priced, rented, cut, ended. [`exclusion`]: a GPU whole or in slices, and for one broker.
 //!   [`layouts`]: fixed layouts, restarts, reboots, the plan. [`bids`]: bids and interruptible work on slices.
-//! * [`life`]: eight GPUs and what befalls them. [`threats`]: rows of the threat model, and which test holds each.
+//! * [`threats`]: rows of the threat model, and which test holds each.
 //! * [`complaints`]: what users of other markets complain about, and which test shows that it is not so here.
 
 #![cfg(test)]
@@ -16,5 +16,4 @@ mod layouts;
 mod slices;
 
 mod complaints;
-mod life;
 mod threats;

@@ -16,8 +16,8 @@
 //! | 44 | memory of the one before | `health::between`, `health::tests::threats::row_44…`, here; on a GPU: see the README |
 //! | 45 | changes clocks, power, ECC | `health::tests::threats::row_45…` (drift), here (nothing to change them with) |
 //! | 46 | errors for refunds | `health::tests::threats::row_46…`, here |
-//! | 47 | faults against neighbours | `health::tests::threats::row_47…`, `life` |
-//! | 48 | a library that hangs | `health::tests::threats::row_48…`, `nvml/trouble.rs`, `life`, here; bench row `gpu_hang` |
+//! | 47 | faults against neighbours | `health::tests::threats::row_47…`, `health::tests::life` |
+//! | 48 | a library that hangs | `health::tests::threats::row_48…`, `nvml/trouble.rs`, here; bench row `gpu_hang` |
 
 use crate::play::{PRICE, SOON, check_money, ended, rent_slice, rent_whole};
 use fake_nvml::models::Model;

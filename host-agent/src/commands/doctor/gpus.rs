@@ -1,5 +1,5 @@
 //! The GPUs one by one: what is measured, what is needed, and what mends it. It asks; what that means is
-//! [`cards`]' and [`container`]'s to say.
+//! [`mod@cards`]' and [`container`]'s to say.
 
 mod cards;
 mod container;
