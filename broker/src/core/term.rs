@@ -11,7 +11,7 @@ use crate::core::ledger::{Account, Transfer};
 use crate::core::meter::Meter;
 use protocol::bounded::Text;
 use protocol::ids::HostId;
-use protocol::lease::{Detail, EndCause, Party, PauseCause};
+use protocol::lease::{Detail, EndCause, Party};
 use protocol::message::Rejection;
 use protocol::offer::Offer;
 use protocol::terms::{Limits, reserved};
@@ -97,7 +97,7 @@ impl Desk {
             | State::Suspect { .. }
             | State::Paused { .. } => return Some(term),
         };
-        if failed_by_its_host(&lease.state) && cause.party() == Party::Renter {
+        if lease.state.host_fault().is_some() && cause.party() == Party::Renter {
             // Who waits no longer for a GPU that failed breaks nothing off.
             term.refunded = term.left();
             return Some(term);
@@ -191,30 +191,10 @@ impl Desk {
     }
 }
 
-/// Whether a lease cannot run for what its host's hardware or driver did.
-fn failed_by_its_host(state: &State) -> bool {
-    match state {
-        State::Paused {
-            cause: PauseCause::GpuFault(fault),
-            ..
-        } => fault.class.party() == Party::Host,
-        State::Clearing { .. }
-        | State::Offered { .. }
-        | State::Accepted { .. }
-        | State::Preparing { .. }
-        | State::Running
-        | State::Noticed { .. }
-        | State::Suspect { .. }
-        | State::Paused { .. }
-        | State::Closing { .. }
-        | State::Closed { .. } => false,
-    }
-}
-
 /// The lease's term with what `meter` says is earned of it.
 pub(super) fn earning(lease: &Lease, meter: &Meter) -> Option<Term> {
     let mut term = lease.term?;
-    if failed_by_its_host(&lease.state) {
+    if lease.state.host_fault().is_some() {
         // Its disk is kept, and it cannot run: such time is not of the term.
         let kept = meter.usage.stored.0;
         let kept = Millis(kept.saturating_sub(lease.meter.usage.stored.0));

@@ -3,7 +3,7 @@
 //! Must not say what may follow what: that is decided where events are.
 
 use crate::core::meter::Counting;
-use protocol::lease::{EndCause, PauseCause, Phase};
+use protocol::lease::{EndCause, GpuFault, Party, PauseCause, Phase};
 use protocol::units::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -105,6 +105,27 @@ impl State {
             | Self::Suspect { .. }
             | Self::Closing { .. }
             | Self::Closed { .. } => false,
+        }
+    }
+
+    /// The fault that a lease is stopped for, where it is put down to the host: its hardware, its driver, a link.
+    #[must_use]
+    pub fn host_fault(&self) -> Option<&GpuFault> {
+        match self {
+            Self::Paused {
+                cause: PauseCause::GpuFault(fault),
+                ..
+            } => Some(fault).filter(|fault| fault.class.party() == Party::Host),
+            Self::Clearing { .. }
+            | Self::Offered { .. }
+            | Self::Accepted { .. }
+            | Self::Preparing { .. }
+            | Self::Running
+            | Self::Noticed { .. }
+            | Self::Suspect { .. }
+            | Self::Paused { .. }
+            | Self::Closing { .. }
+            | Self::Closed { .. } => None,
         }
     }
 

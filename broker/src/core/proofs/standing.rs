@@ -7,7 +7,7 @@ use crate::core::event::{Event, Fact, Kept, Move};
 use crate::core::lease::{Lease, State};
 use protocol::bounded::Text;
 use protocol::ids::{HostId, OrderId, RenterId};
-use protocol::lease::{EndCause, Party, PauseCause, RefusalReason};
+use protocol::lease::{EndCause, RefusalReason};
 use protocol::offer::{ResourceName, parent};
 use protocol::units::{Seconds, Timestamp};
 use protocol::verify::Verdict;
@@ -173,31 +173,22 @@ struct Faulty {
 
 /// What a step says of a fault that is put down to the host's hardware.
 fn fault_of(moved: &Move) -> Option<Faulty> {
-    match &moved.to {
-        State::Paused {
-            cause: PauseCause::GpuFault(fault),
-            ..
-        } if fault.class.party() == Party::Host => Some(Faulty {
+    if let Some(fault) = moved.to.host_fault() {
+        return Some(Faulty {
             resource: Some(fault.resource.clone()),
             detail: Text::cut(&fault.in_words()),
-        }),
-        State::Closed {
-            cause: EndCause::Refused(RefusalReason::GpuUnfit(detail)),
-        } => Some(Faulty {
-            resource: None,
-            detail: Text::cut(detail),
-        }),
-        State::Clearing { .. }
-        | State::Offered { .. }
-        | State::Accepted { .. }
-        | State::Preparing { .. }
-        | State::Running
-        | State::Noticed { .. }
-        | State::Suspect { .. }
-        | State::Paused { .. }
-        | State::Closing { .. }
-        | State::Closed { .. } => None,
+        });
     }
+    let State::Closed {
+        cause: EndCause::Refused(RefusalReason::GpuUnfit(detail)),
+    } = &moved.to
+    else {
+        return None;
+    };
+    Some(Faulty {
+        resource: None,
+        detail: Text::cut(detail),
+    })
 }
 
 /// Whether a step says that a host's hardware failed.
