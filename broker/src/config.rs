@@ -12,7 +12,7 @@ use crate::core::settings::MarketSettings;
 use crate::verify::ProofConfig;
 use protocol::bounded::Text;
 use protocol::net::{Multiaddr, parse_address};
-use protocol::operator::SettingsError;
+use protocol::operator::{MetricsAddress, SettingsError};
 use protocol::units::{BasisPoints, Seconds};
 use serde::Deserialize;
 use std::net::SocketAddr;
@@ -53,15 +53,6 @@ pub struct Config {
     pub limits: Limits,
     /// How it puts hardware to the proof, if it does.
     pub proofs: Option<ProofConfig>,
-}
-
-/// Where the metrics page is to be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MetricsAddress {
-    /// There and nowhere else.
-    At(SocketAddr),
-    /// At the usual address, or at any other port when another program has that one.
-    Usual,
 }
 
 /// How much a broker takes on at once.

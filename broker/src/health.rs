@@ -3,7 +3,6 @@
 
 use crate::api::Api;
 use crate::clock::behind;
-use crate::config::MetricsAddress;
 use crate::metrics::MarketNumbers;
 use axum::Router;
 use axum::extract::State;
@@ -11,13 +10,12 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use protocol::net::Node;
+use protocol::operator::{METRICS_CONTENT_TYPE, MetricsAddress, PageError, PageListener};
 use protocol::units::{Seconds, Timestamp};
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::{Duration, UNIX_EPOCH};
-use tokio::net::TcpListener;
 
-const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 /// Of the metrics page, unless another is set or that one is taken.
 const USUAL_PORT: u16 = 9640;
 /// The market answers in milliseconds, or something is wrong with it.
@@ -25,23 +23,9 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 /// 2025-01-01: a machine whose clock is before it was never set.
 const EARLIEST: Timestamp = Timestamp(1_735_689_600_000);
 
-/// Why there is no page.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot listen on {address} for the metrics page; is another program using that port?")]
-pub struct PageError {
-    /// Where.
-    pub address: SocketAddr,
-    /// What the system said.
-    #[source]
-    pub source: std::io::Error,
-}
-
 /// The page, listening.
 #[derive(Debug)]
-pub(crate) struct HealthPage {
-    listener: TcpListener,
-    address: SocketAddr,
-}
+pub(crate) struct HealthPage(PageListener);
 
 /// What the page is made from.
 #[derive(Debug, Clone)]
@@ -54,25 +38,11 @@ pub(crate) struct PageState {
 
 impl HealthPage {
     pub(crate) async fn bind(wanted: MetricsAddress) -> Result<Self, PageError> {
-        let usual = SocketAddr::from((Ipv4Addr::LOCALHOST, USUAL_PORT));
-        match wanted {
-            MetricsAddress::At(address) => Self::bind_at(address).await,
-            MetricsAddress::Usual => match Self::bind_at(usual).await {
-                Ok(page) => Ok(page),
-                Err(_) => Self::bind_at(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await,
-            },
-        }
-    }
-
-    async fn bind_at(address: SocketAddr) -> Result<Self, PageError> {
-        let failed = |source| PageError { address, source };
-        let listener = TcpListener::bind(address).await.map_err(failed)?;
-        let address = listener.local_addr().map_err(failed)?;
-        Ok(Self { listener, address })
+        PageListener::bind(wanted, USUAL_PORT).await.map(Self)
     }
 
     pub(crate) const fn address(&self) -> SocketAddr {
-        self.address
+        self.0.address
     }
 
     pub(crate) async fn serve(self, state: PageState) {
@@ -81,7 +51,7 @@ impl HealthPage {
             .route("/readyz", get(ready))
             .route("/metrics", get(metrics))
             .with_state(state);
-        if let Err(error) = axum::serve(self.listener, router).await {
+        if let Err(error) = axum::serve(self.0.listener, router).await {
             tracing::error!(%error, "the metrics page ended");
         }
     }
@@ -121,7 +91,7 @@ async fn metrics(State(state): State<PageState>) -> Response {
         state.api.metrics.set_backup_age(age);
     }
     match state.api.metrics.page(state.node.counters(), &numbers) {
-        Ok(page) => ([(header::CONTENT_TYPE, CONTENT_TYPE)], page).into_response(),
+        Ok(page) => ([(header::CONTENT_TYPE, METRICS_CONTENT_TYPE)], page).into_response(),
         Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
     }
 }

@@ -3,12 +3,12 @@
 
 pub mod template;
 
-use crate::metrics::serve::{MetricsAddress, USUAL_PORT};
+use crate::metrics::serve::USUAL_PORT;
 use crate::wishes::{self, Wishes};
 use protocol::ids::BrokerId;
 use protocol::net::{Multiaddr, parse_address, peer_of_address};
 use protocol::offer::BROKERS_MAX;
-use protocol::operator::SettingsError;
+use protocol::operator::{MetricsAddress, SettingsError};
 use protocol::units::{Bytes, Seconds};
 use serde::Deserialize;
 use std::net::SocketAddr;

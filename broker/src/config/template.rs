@@ -1,9 +1,10 @@
 //! The `broker.toml` that `init` writes: every setting with its default and what it means.
 
 use super::proofs::usual;
-use super::{Config, DEFAULT_LISTEN, DEFAULT_METRICS, DEFAULT_NAME, Limits, MetricsAddress};
+use super::{Config, DEFAULT_LISTEN, DEFAULT_METRICS, DEFAULT_NAME, Limits};
 use crate::args::Init;
 use crate::core::settings::MarketSettings;
+use protocol::operator::MetricsAddress;
 use protocol::units::Seconds;
 
 /// The file for a new broker: what was typed, and the defaults for the rest.

@@ -4,14 +4,13 @@ use crate::admin::shown::local;
 use crate::admin::wire::{AdminReply, AdminRequest, Status};
 use crate::clock::{Clock, behind};
 use crate::commands::Place;
-use crate::config::{Config, MetricsAddress};
-use crate::health::PageError;
+use crate::config::Config;
 use crate::ports::check_free;
 use crate::store;
 use protocol::ids::{BrokerId, RenterId};
 use protocol::net::{Identity, IdentityError, Multiaddr};
 use protocol::operator::doctor::{Check, key, settings};
-use protocol::operator::{AskError, ask, counted};
+use protocol::operator::{AskError, MetricsAddress, PageError, ask, counted};
 use protocol::units::{Bytes, Timestamp};
 use std::net::TcpListener;
 

@@ -5,7 +5,7 @@ pub(crate) mod papers;
 pub(crate) mod prover;
 
 use broker::clock::Clock;
-use broker::config::{Config, MetricsAddress};
+use broker::config::Config;
 use broker::program::PROGRAM;
 use broker::server::{Options, Server};
 use broker::store::Store;
@@ -14,7 +14,7 @@ use protocol::ids::{BrokerId, HostId, LeaseId, PublicKey, RenterId};
 use protocol::lease::{Goal, LeaseView};
 use protocol::message::{self, BrokerReply, BrokerRequest, HostReply, HostRequest, Rejection};
 use protocol::net::{Identity, Multiaddr, Node, NodeConfig, NodeEvent, NodeEvents, Tunnel};
-use protocol::operator::{Folder, ask};
+use protocol::operator::{Folder, MetricsAddress, ask};
 use protocol::units::Seconds;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
